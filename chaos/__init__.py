@@ -1,0 +1,1 @@
+"""Faults: links, process and Redis faults, schedules, receipts, scenarios."""

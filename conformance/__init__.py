@@ -1,0 +1,1 @@
+"""The suite: one folder a spec. It never imports the reference servers."""

@@ -1,0 +1,1 @@
+"""Load campaigns and their judge."""

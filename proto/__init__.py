@@ -1,0 +1,1 @@
+"""The contract: OpenAPI, AsyncAPI and .proto files with their generated stubs. No behaviour."""

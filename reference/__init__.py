@@ -1,0 +1,1 @@
+"""Reference servers: one folder a spec. They never import the suite."""
