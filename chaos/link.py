@@ -1,0 +1,371 @@
+"""A link: one TCP listener in front of one upstream, on which a network's faults can be put, direction by direction.
+
+"up" is from the client to the upstream, "down" the way back. Every connection is a pair of sides (two sockets) with a
+flow each way. A flow that nothing holds back hands bytes on at once; else they wait in its queue, in order, together
+with the end of stream or the reset that came behind them. Bytes are counted when they are handed on, so what a stall
+holds is not counted yet. The upstream is connected at once even during a stall, as if the client had been there before.
+"""
+
+import asyncio
+import contextlib
+import enum
+import random
+import socket
+import struct
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import cast
+
+from holdfast.deployment import LinkCounters
+
+# Beyond this a flow stops reading, and the sender feels the full window that a real network would give it.
+HELD_LIMIT = 4 << 20
+BACKLOG = 1024
+ACCEPT_AGAIN = 0.1
+RESET_DEADLINE = 5.0
+ABORTIVE = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close sends a reset
+
+DIRECTIONS = {"up": ("up",), "down": ("down",), "both": ("up", "down")}
+
+
+class Mark(enum.Enum):
+    """What can stand in a flow beside bytes."""
+
+    END = "end of stream"
+    RESET = "reset"
+
+
+@dataclass
+class Way:
+    """One direction of a link: what is injected there, and what has passed."""
+
+    delay: float = 0.0
+    jitter: float = 0.0
+    stalled: bool = False
+    bytes: int = 0
+    chunks: int = 0
+
+    @property
+    def clear(self) -> bool:
+        return not (self.stalled or self.delay or self.jitter)
+
+    def heal(self) -> None:
+        self.delay = self.jitter = 0.0
+        self.stalled = False
+
+
+class Side(asyncio.Protocol):
+    """One socket of a connection: it feeds `outward` with what it reads, and writes what `inward` delivers."""
+
+    outward: "Flow"
+    inward: "Flow"
+
+    def __init__(self, pair: "Pair") -> None:
+        self.pair = pair
+        self.transport: asyncio.Transport | None = None
+        self.lost = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's own is none by inheritance
+
+    def data_received(self, data: bytes) -> None:
+        self.outward.put(data)
+
+    def eof_received(self) -> bool:
+        self.outward.put(Mark.END)
+        return True  # only this direction has ended
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.lost = True
+        self.outward.put(Mark.RESET)
+        self.pair.side_lost()
+
+    def pause_writing(self) -> None:
+        self.inward.blocked(now=True)
+
+    def resume_writing(self) -> None:
+        self.inward.blocked(now=False)
+
+    def end(self) -> None:
+        if self.transport is not None and not self.lost:
+            with contextlib.suppress(OSError):  # the other end has just reset it
+                self.transport.write_eof()
+
+    def reset(self) -> None:
+        if self.transport is not None and not self.lost:
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
+            self.transport.abort()
+
+
+class Flow:
+    """What goes one way through one connection, in order whatever the delay does meanwhile."""
+
+    def __init__(self, pair: "Pair", way: Way, rng: random.Random) -> None:
+        self.ended = False
+        self._pair = pair
+        self._way = way
+        self._rng = rng
+        self._queue: deque[tuple[float, bytes | Mark]] = deque()
+        self._held = 0
+        self._last_due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._blocked = False
+        self._paused = False
+
+    def join(self, source: Side, sink: Side) -> None:
+        self._source, self._sink = source, sink
+        source.outward = sink.inward = self
+
+    def put(self, item: bytes | Mark) -> None:
+        if not self._queue and self._way.clear and self._pair.joined:
+            self._deliver(item)
+            return
+        # Never due before what is in front of it: a shorter delay must not let bytes overtake.
+        self._last_due = max(self._last_due, time.monotonic() + self._drawn_delay())
+        self._queue.append((self._last_due, item))
+        self._hold(len(item) if isinstance(item, bytes) else 0)
+        self.move()
+
+    def move(self) -> None:
+        """Hand on what is due, and come back for the rest."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._way.stalled or not self._pair.joined:
+            return
+        while self._queue and self._queue[0][0] <= time.monotonic():
+            self._deliver_first()
+        if self._queue:
+            wait = self._queue[0][0] - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(wait, 0), self.move)
+
+    def flush(self) -> None:
+        """Hand on everything now, due or not: the network is well again."""
+        while self._queue and self._pair.joined:
+            self._deliver_first()
+        self._last_due = 0.0
+        self.move()
+
+    def drop(self) -> None:
+        self._queue.clear()
+        self.move()
+
+    def blocked(self, *, now: bool) -> None:
+        self._blocked = now
+        self._regulate()
+
+    def _drawn_delay(self) -> float:
+        jitter = self._rng.uniform(-self._way.jitter, self._way.jitter) if self._way.jitter else 0.0
+        return max(0.0, self._way.delay + jitter)
+
+    def _deliver_first(self) -> None:
+        _, item = self._queue.popleft()
+        self._hold(-len(item) if isinstance(item, bytes) else 0)
+        self._deliver(item)
+
+    def _deliver(self, item: bytes | Mark) -> None:
+        if isinstance(item, bytes):
+            if self._sink.transport is not None and not self._sink.lost:
+                self._sink.transport.write(item)
+                self._way.bytes += len(item)
+                self._way.chunks += 1
+        elif item is Mark.END:
+            self.ended = True
+            self._sink.end()
+            self._pair.flow_ended()
+        else:
+            self._pair.reset()
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        self._regulate()
+
+    def _regulate(self) -> None:
+        pause = self._blocked or self._held > HELD_LIMIT
+        if pause == self._paused or self._source.transport is None or self._source.lost:
+            return
+        self._paused = pause
+        if pause:
+            self._source.transport.pause_reading()
+        else:
+            self._source.transport.resume_reading()
+
+
+class Pair:
+    """One connection: the client's side, the upstream's side, and the two flows between them."""
+
+    def __init__(self, link: "Link", accepted: socket.socket) -> None:
+        self.joined = False
+        self.gone = asyncio.Event()
+        self._link = link
+        self._accepted = accepted
+        self._client, self._upstream = Side(self), Side(self)
+        self.up, self.down = Flow(self, link.up, link.rng), Flow(self, link.down, link.rng)
+        self.up.join(self._client, self._upstream)
+        self.down.join(self._upstream, self._client)
+        self._joining = asyncio.get_running_loop().create_task(self._join())
+
+    async def _join(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_connection(lambda: self._upstream, self._link.upstream_host, self._link.upstream_port)
+            await loop.connect_accepted_socket(lambda: self._client, self._accepted)
+        except OSError:
+            self._link.refused += 1
+            self._give_up()
+        except asyncio.CancelledError:
+            self._give_up()
+            raise
+        else:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._link.opened += 1
+        self.joined = True
+        self.up.move()
+        self.down.move()
+
+    def _give_up(self) -> None:
+        self._upstream.reset()
+        if self._client.transport is None:
+            reset(self._accepted)
+        else:
+            self._client.reset()
+        self._leave()
+
+    def flow_ended(self) -> None:
+        if self.up.ended and self.down.ended:
+            for side in (self._client, self._upstream):
+                if side.transport is not None:
+                    side.transport.close()
+
+    def side_lost(self) -> None:
+        if self._client.lost and self._upstream.lost:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.up.drop()
+        self.down.drop()
+        self._link.pairs.discard(self)
+        self.gone.set()
+
+    def reset(self) -> None:
+        if self.joined:
+            self._client.reset()
+            self._upstream.reset()
+        else:
+            self._joining.cancel()
+
+
+def reset(sock: socket.socket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
+    sock.close()
+
+
+class Link:
+    """Each verb has taken effect when it returns; `heal` takes back all the others."""
+
+    def __init__(self, upstream_host: str, upstream_port: int, listen_port: int = 0, *, seed: int = 0) -> None:
+        self.upstream_host = upstream_host
+        self.upstream_port = upstream_port
+        self.port = listen_port
+        self.up, self.down = Way(), Way()
+        self.rng = random.Random(seed)
+        self.pairs: set[Pair] = set()
+        self.opened = 0
+        self.refused = 0
+        self._listener: socket.socket | None = None
+        self._cutting = False
+
+    async def delay(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> None:
+        """Hold every chunk for `seconds` ± `jitter`; what is on its way keeps the delay that it was given."""
+        if seconds < 0 or jitter < 0:
+            raise ValueError(f"a delay of {seconds} ± {jitter} s; neither may be negative")
+        for way in self._ways(direction):
+            way.delay, way.jitter = seconds, jitter
+
+    async def stall(self, direction: str = "both") -> None:
+        """Hold everything until `heal`; sockets stay open, and new ones are accepted."""
+        for way in self._ways(direction):
+            way.stalled = True
+
+    async def refuse(self) -> None:
+        """Listen no more, so that connects are refused, and reset what is open."""
+        self._stop_listening()
+        await self._reset_all()
+
+    async def cut(self) -> None:
+        """Reset what is open, and from now on accept and reset every newcomer."""
+        self._cutting = True
+        self.listen()
+        await self._reset_all()
+
+    async def heal(self) -> None:
+        """Take back every fault: held bytes go out at once, in order, and the listener is there again."""
+        self._cutting = False
+        self.listen()
+        self.up.heal()
+        self.down.heal()
+        for pair in list(self.pairs):
+            pair.up.flush()
+            pair.down.flush()
+
+    async def close(self) -> None:
+        await self.refuse()
+
+    async def counters(self) -> LinkCounters:
+        """`refused` counts those that were accepted and reset: during a cut, or for want of an upstream."""
+        joined = sum(pair.joined for pair in self.pairs)
+        up, down = self.up, self.down
+        return LinkCounters(up.bytes, down.bytes, up.chunks, down.chunks, self.opened, joined, self.refused)
+
+    def listen(self) -> None:
+        """Listen on the link's port, again or for the first time; no effect while it listens already."""
+        if self._listener is not None:
+            return
+        # Not asyncio's own server: only a socket of ours is closed for certain when close() returns, on uvloop too.
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=BACKLOG)
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        self._watch_listener()
+
+    def _watch_listener(self) -> None:
+        if self._listener is not None:
+            asyncio.get_running_loop().add_reader(self._listener.fileno(), self._accept, self._listener)
+
+    def _stop_listening(self) -> None:
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener.fileno())
+            self._listener.close()
+            self._listener = None
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            accepted, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError:  # out of descriptors: the listener stays readable, so look away for a while
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(listener.fileno())
+            loop.call_later(ACCEPT_AGAIN, self._watch_listener)
+            return
+        if self._cutting:
+            self.refused += 1
+            reset(accepted)
+        else:
+            accepted.setblocking(False)
+            self.pairs.add(Pair(self, accepted))
+
+    def _ways(self, direction: str) -> list[Way]:
+        if direction not in DIRECTIONS:
+            raise ValueError(f"direction {direction!r}; it is one of {', '.join(DIRECTIONS)}")
+        return [getattr(self, name) for name in DIRECTIONS[direction]]
+
+    async def _reset_all(self) -> None:
+        pairs = list(self.pairs)
+        for pair in pairs:
+            pair.reset()
+        async with asyncio.timeout(RESET_DEADLINE):
+            for pair in pairs:
+                await pair.gone.wait()

@@ -1,0 +1,1 @@
+"""Conformance suite for character session admission (ids AD-…)."""

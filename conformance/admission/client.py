@@ -1,0 +1,331 @@
+"""The driver: our client side of the admission protocol, and the only thing that checks talk through."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import aiohttp
+
+from holdfast.conformance.admission import wire
+from holdfast.conformance.admission.identities import Character, Identities, User
+from holdfast.conformance.admission.keys import Keys
+from holdfast.conformance.admission.sockets import Socket
+from holdfast.conformance.admission.wire import Answer, Request
+from holdfast.context import Context
+from holdfast.deployment import Deployment
+from holdfast.finding import Absent, Finding, NotApplicable, expect
+from holdfast.observe import Metrics, json_lines
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+R = TypeVar("R")
+# So many requests at once keep a node busy; more only pile up in its accept queue and ours.
+PARALLEL = 64
+# Long past every deadline of the spec: a call that takes this long has no answer.
+_PATIENCE_FACTOR, _PATIENCE_EXTRA = 1.5, 3.0
+
+
+class Admission:
+    """One target as a check sees it. Fresh users, characters and instances keep checks apart in a shared deployment."""
+
+    def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
+        self.context = context
+        self.T = T
+        self.deployment: Deployment = context.deployment
+        self.nodes: list[str] = list(context.deployment.nodes)
+        self.build = str(context.target.dialect.get("current_build", "dev-build"))
+        self.features = context.target.dialect
+        self.http = http
+        self.identities = Identities(context.target.credentials)
+        self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
+        self._admin = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
+        self._patience = aiohttp.ClientTimeout(total=T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA)
+        context.transcript.secrets.register(self._admin["X-Admin-Token"], "admin-token")
+
+    @classmethod
+    async def provide(cls, context: Context) -> Self:
+        connector = aiohttp.TCPConnector(limit=0, force_close=False)
+        http = aiohttp.ClientSession(connector=connector, auto_decompress=False)
+        context.stack.push_async_callback(http.close)
+        return cls(context, await context.get(SpecTime), http)
+
+    # ------------------------------------------------------------- subjects
+
+    async def instance(self, capacity: int = 10, *, node: str | None = None, name: str | None = None) -> "Instance":
+        instance = Instance(self, name or f"i-{uuid.uuid4().hex[:12]}")
+        await instance.put(capacity=capacity, node=node)
+        return instance
+
+    async def character(self, user: User | None = None, *, node: str | None = None) -> Character:
+        """A fresh character of a fresh user, unless a user is given."""
+        owner = user or self.user()
+        character = Character(str(uuid.uuid4()), owner)
+        await self.register(character, node=node)
+        return character
+
+    async def characters(self, count: int, user: User | None = None) -> list[Character]:
+        return await self.parallel([lambda: self.character(user)] * count)
+
+    async def register(self, character: Character, *, node: str | None = None, **fields: Any) -> Answer:
+        known = {"userId": character.user.id, "suspended": False, **fields}
+        return await self.administer(wire.put_character(character.id, **known), node=node)
+
+    async def suspend(self, character: Character, *, on: bool = True, node: str | None = None, **fields: Any) -> Answer:
+        return await self.register(character, node=node, suspended=on, **fields)
+
+    def user(self) -> User:
+        user = self.identities.user()
+        self.context.transcript.secrets.register(user.bearer, "bearer")
+        return user
+
+    # ------------------------------------------------------------- calls
+
+    async def administer(self, request: Request, *, node: str | None = None) -> Answer:
+        """An administration call; it has to be there, since without it nothing can be arranged."""
+        answer = await self.call(request, None, node=node, headers=self._admin)
+        if answer.status in (404, 405, 501):
+            raise Absent(["2xx"], f"{request.method} {request.path}: {answer.describe()}")
+        if not 200 <= answer.status < 300:
+            raise Finding(["2xx"], f"{request.method} {request.path}: {answer.describe()}", "while arranging the check")
+        return answer
+
+    async def call(
+        self,
+        request: Request,
+        user: User | None,
+        *,
+        node: str | None = None,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        base = url or self.url(node)
+        said = {**(headers or {}), **request.headers}
+        if user is not None:
+            said["Authorization"] = f"Bearer {user.bearer}"
+        self.context.transcript.sent(f"{request.describe()}{f'  [{node}]' if node else ''}")
+        answer = self._codec.read(await self._exchange(base, request, said))
+        self._remember_secrets(answer)
+        self.context.transcript.received(answer.describe())
+        return answer
+
+    async def raw(
+        self, method: str, path: str, *, node: str | None = None, data: bytes | None = None, headers: Mapping[str, str]
+    ) -> Answer:
+        """Bytes as they are, for requests that no codec would build."""
+        self.context.transcript.sent(f"{method} {path}  {len(data or b'')} bytes")
+        answer = await self._exchange(self.url(node), Request(method, path), headers, data)
+        self.context.transcript.received(answer.describe())
+        return answer
+
+    async def _exchange(
+        self, base: str, request: Request, headers: Mapping[str, str], data: bytes | None = None
+    ) -> Answer:
+        sent = time.monotonic()
+        body: dict[str, Any] = {"data": data} if data is not None else {}
+        if data is None and request.body is not None:
+            body = {"json": request.body}
+        try:
+            async with self.http.request(
+                request.method,
+                base + request.path,
+                params=request.query or None,
+                headers=headers,
+                timeout=self._patience,
+                allow_redirects=False,
+                **body,
+            ) as reply:
+                parsed, text = wire.parse_body(await reply.read())
+                return Answer(reply.status, reply.headers, parsed, text, sent, time.monotonic())
+        except TimeoutError:
+            self.context.unanswered += 1
+            return Answer(0, {}, None, f"after {time.monotonic() - sent:.1f} s", sent, time.monotonic())
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Answer(0, {}, None, f"{type(error).__name__}: {error}", sent, time.monotonic())
+
+    def url(self, node: str | None = None, kind: str = "http") -> str:
+        chosen = self.deployment.nodes[node or self.nodes[0]]
+        if kind not in chosen.urls:
+            raise NotApplicable(f"the descriptor declares no {kind} URL")
+        return chosen.urls[kind]
+
+    async def parallel(self, work: Iterable[Callable[[], Awaitable[R]]], at_once: int = PARALLEL) -> list[R]:
+        """All of it, so many at a time, results in order."""
+        gate = asyncio.Semaphore(at_once)
+
+        async def one(call: Callable[[], Awaitable[R]]) -> R:
+            async with gate:
+                return await call()
+
+        return await asyncio.gather(*(one(call) for call in work))
+
+    def _remember_secrets(self, answer: Answer) -> None:
+        for name in wire.SECRET_FIELDS:
+            if value := answer.fields.get(name):
+                self.context.transcript.secrets.register(str(value))
+
+    # ------------------------------------------------------------- other windows
+
+    def keys(self) -> Keys:
+        """The target's Redis, to look into."""
+        return Keys.of(self.context)
+
+    async def metrics(self, node: str | None = None) -> Metrics:
+        answer = await self.call(Request("GET", str(self.context.target.observe["metrics"])), None, node=node)
+        if answer.status != 200:
+            raise Finding(["200 with Prometheus text"], answer.describe())
+        return Metrics.parse(answer.text)
+
+    async def metrics_of_all(self) -> list[Metrics]:
+        return [await self.metrics(node) for node in self.nodes]
+
+    def events(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Event lines of all nodes, in order of each node's log, with these field values."""
+        lines = (line for node in self.deployment.nodes.values() for line in node.log_lines())
+        return [record for record in json_lines(lines) if all(record.get(k) == v for k, v in wanted.items())]
+
+    async def event(self, *, within: float, **wanted: Any) -> tuple[dict[str, Any], Moment]:
+        """The first event with these field values, waited for."""
+        name = " ".join(f"{key}={value}" for key, value in wanted.items())
+
+        async def look() -> dict[str, Any] | None:
+            return next(iter(self.events(**wanted)), None)
+
+        return await self.T.until(look, give_up=within, what=f"the event {name}")
+
+
+class Instance:
+    """One instance of the target: the place that characters connect to."""
+
+    def __init__(self, admission: Admission, id_: str) -> None:
+        self.admission = admission
+        self.id = id_
+
+    async def put(self, *, capacity: int, state: str = "accepting", node: str | None = None) -> Answer:
+        return await self.admission.administer(wire.put_instance(self.id, capacity=capacity, state=state), node=node)
+
+    async def drain(self, *, on: bool = True, node: str | None = None) -> Answer:
+        return await self.admission.administer(wire.drain(self.id, enabled=on), node=node)
+
+    async def connect(
+        self,
+        character: Character,
+        *,
+        token: Any = None,
+        replace: str | None = None,
+        build: str | None = "",
+        node: str | None = None,
+        url: str | None = None,
+        as_user: User | None = None,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """connect(c): the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
+        request = self.admission._codec.connect(  # noqa: SLF001 - one driver in two classes
+            self.id,
+            character=character.id,
+            build=self.admission.build if build == "" else build,
+            token=token,
+            replace=replace,
+            extra=extra,
+        )
+        user = as_user or character.user
+        return await self.admission.call(request, user, node=node, url=url, headers=headers)
+
+    async def fail(self, character: Character, *, node: str | None = None) -> Answer:
+        """One attempt that counts as a failure under every reading: a wrong build."""
+        return await self.connect(character, build="old", node=node)
+
+    async def admit(self, character: Character, *, node: str | None = None) -> Answer:
+        """Connect as an arrangement: anything but success ends the check here."""
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.success(), why="while arranging the check")
+        return answer
+
+    async def enqueue(self, character: Character, *, node: str | None = None) -> Answer:
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.queued(), why="while arranging the check")
+        return answer
+
+    async def fill(self, count: int) -> list[tuple[Character, Answer]]:
+        """So many fresh characters, each of a user of its own, admitted."""
+        people = await self.admission.characters(count)
+        answers = await self.admission.parallel([lambda c=c: self.admit(c) for c in people])  # type: ignore[misc]
+        return list(zip(people, answers, strict=True))
+
+    async def line_up(self, count: int) -> list[Character]:
+        """So many fresh characters waiting, in the order of the list."""
+        people = await self.admission.characters(count)
+        for character in people:
+            await self.enqueue(character)
+        return people
+
+    async def status(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
+        request = wire.queue_status(self.id, character.id)
+        return await self.admission.call(request, as_user or character.user, node=node)
+
+    async def leave(
+        self, session: str, character: Character, *, node: str | None = None, as_user: User | None = None
+    ) -> Answer:
+        return await self.admission.call(wire.leave(self.id, session), as_user or character.user, node=node)
+
+    async def unqueue(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
+        request = wire.unqueue(self.id, character.id)
+        return await self.admission.call(request, as_user or character.user, node=node)
+
+    async def cancel(self, offer: str, character: Character, *, as_user: User | None = None) -> Answer:
+        if not self.admission.features.get("cancel_replacement", True):
+            raise NotApplicable("the descriptor declares no cancel of a replacement")
+        return await self.admission.call(wire.cancel(self.id, offer), as_user or character.user)
+
+    async def attach(
+        self,
+        session: str,
+        character: Character,
+        *,
+        node: str | None = None,
+        url: str | None = None,
+        as_user: User | None = None,
+    ) -> Socket:
+        """Open the session's WebSocket and read its first frame; a refusal ends the check here."""
+        socket = await self.try_attach({"sessionId": session}, as_user or character.user, node=node, url=url)
+        await socket.first_frame()
+        return socket
+
+    async def try_attach(
+        self, query: Mapping[str, str], user: User | None, *, node: str | None = None, url: str | None = None
+    ) -> Socket:
+        """Open a WebSocket whatever the target thinks of it; the socket tells how it was received."""
+        base = (url or self.admission.url(node)).replace("http", "ws", 1)
+        return await Socket.open(self.admission.context, self.admission.http, base, self.id, query, user)
+
+    async def join(self, character: Character, *, node: str | None = None) -> tuple[Answer, Socket]:
+        """Admitted, with its socket open."""
+        answer = await self.admit(character, node=node)
+        return answer, await self.attach(answer.session_id, character, node=node)
+
+    async def admitted(
+        self, character: Character, *, within: float, since: Moment | None = None
+    ) -> tuple[Answer, Moment]:
+        """Poll until a waiting character has been promoted."""
+
+        async def look() -> Answer | None:
+            answer = await self.status(character)
+            return answer if answer.fields.get("state") == "admitted" else None
+
+        return await self.admission.T.until(look, give_up=within, since=since, what="the promotion")
+
+
+def moment(answer: Answer) -> Moment:
+    """When what the target did for this answer happened: after sending, before receiving."""
+    return Moment(answer.sent, answer.received)
+
+
+def outcomes(answers: Sequence[Answer]) -> dict[str, int]:
+    """How often each outcome (or refusal code) came, for bursts."""
+    counts: dict[str, int] = {}
+    for answer in answers:
+        name = (answer.reason if answer.outcome == "failed" else answer.outcome) or answer.describe()
+        counts[name] = counts.get(name, 0) + 1
+    return counts

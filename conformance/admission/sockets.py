@@ -1,0 +1,204 @@
+"""A session's WebSocket as a client sees it: frames with their arrival times, heartbeats, drops and closes."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import aiohttp
+
+from holdfast.conformance.admission.identities import User
+from holdfast.context import Context
+from holdfast.finding import Finding
+from holdfast.timeline import Moment
+
+# A frame on a healthy target takes milliseconds; this only ends the waiting for one that never comes.
+_FRAME_PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    at: float
+    data: Mapping[str, Any]
+
+
+class Socket:
+    """Reads in the background, so that a close is seen when it happens. `status` is set when the upgrade was refused."""
+
+    def __init__(self, context: Context, name: str) -> None:
+        self.frames: list[Frame] = []
+        self.status: int | None = None
+        self.close_code: int | None = None
+        self.closed_at: Moment | None = None
+        self._context = context
+        self._name = name
+        self._news = asyncio.Event()
+        self._ws: aiohttp.ClientWebSocketResponse | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @classmethod
+    async def open(
+        cls,
+        context: Context,
+        http: aiohttp.ClientSession,
+        base: str,
+        instance: str,
+        query: Mapping[str, str],
+        user: User | None,
+    ) -> Self:
+        path = f"/instances/{instance}/ws"
+        said = "&".join(f"{key}={value}" for key, value in query.items())
+        socket = cls(context, f"ws {said}")
+        context.transcript.sent(f"GET {path}?{said}  (WebSocket)")
+        headers = {"Authorization": f"Bearer {user.bearer}"} if user else {}
+        try:
+            async with asyncio.timeout(_FRAME_PATIENCE):
+                socket._ws = await http.ws_connect(base + path, params=dict(query), headers=headers, autoclose=True)
+        except aiohttp.WSServerHandshakeError as refusal:
+            socket.status = refusal.status
+            context.transcript.received(f"{refusal.status} upgrade refused")
+            return socket
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            socket.status = 0
+            context.transcript.received(f"no upgrade: {error!r}")
+            return socket
+        socket._tasks.append(asyncio.ensure_future(socket._read()))
+        context.stack.push_async_callback(socket.discard)
+        return socket
+
+    @property
+    def open_now(self) -> bool:
+        return self._ws is not None and self.closed_at is None
+
+    @property
+    def refused(self) -> bool:
+        """Refused at the upgrade, or closed with a refusal code before any frame."""
+        return self.status is not None or (self.close_code is not None and not self.frames)
+
+    async def first_frame(self) -> Mapping[str, Any]:
+        await self._wait(lambda: bool(self.frames) or not self.open_now)
+        if not self.frames:
+            raise Finding(["a first frame after attach"], self.describe())
+        return self.frames[0].data
+
+    async def frame(self, kind: str, *, after: int = 0) -> Frame:
+        """The first frame of this type beyond the first `after` frames."""
+
+        def found() -> Frame | None:
+            return next((frame for frame in self.frames[after:] if frame.data.get("type") == kind), None)
+
+        await self._wait(lambda: found() is not None or not self.open_now)
+        if (frame := found()) is None:
+            raise Finding([f"a {kind} frame"], self.describe())
+        return frame
+
+    async def beat(self) -> None:
+        """One heartbeat, acknowledged; anything else is a finding."""
+        before = len(self.frames)
+        await self._send({"type": "heartbeat"})
+        await self.frame("heartbeat_ack", after=before)
+
+    async def answers(self) -> bool:
+        """Whether the socket is still served, asked with a heartbeat."""
+        try:
+            await self.beat()
+        except Finding:
+            return False
+        return True
+
+    def keep_beating(self, every: float) -> None:
+        """Heartbeats in the background until the socket closes."""
+
+        async def beat() -> None:
+            while self.open_now:
+                await self._send({"type": "heartbeat"})
+                await asyncio.sleep(every)
+
+        self._tasks.append(asyncio.ensure_future(beat()))
+
+    def stop_beating(self) -> None:
+        for task in self._tasks[1:]:
+            task.cancel()
+        del self._tasks[1:]
+
+    async def drop(self) -> Moment:
+        """Abort the TCP connection without a close frame, as a lost client does."""
+        self.stop_beating()
+        before = time.monotonic()
+        self._context.transcript.sent(f"TCP abort  ({self._name})")
+        if self._ws is not None:
+            transport = self._ws._writer.transport  # noqa: SLF001 - aiohttp has no public way to break off
+            transport.abort()
+        return Moment(before, time.monotonic())
+
+    async def close(self, code: int = 1000) -> Moment:
+        self.stop_beating()
+        before = time.monotonic()
+        self._context.transcript.sent(f"close {code}  ({self._name})")
+        if self._ws is not None:
+            await self._ws.close(code=code)
+        return Moment(before, time.monotonic())
+
+    async def closed_by_server(self, within: float) -> Moment:
+        """When the server closed it; not within the time is a finding."""
+        await self._wait(lambda: not self.open_now, within)
+        if self.closed_at is None:
+            raise Finding([f"the server closes the socket within {within:.2f} s"], "it is still open")
+        return self.closed_at
+
+    async def discard(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._ws is not None and not self._ws.closed:
+            await self.drop()
+
+    def describe(self) -> str:
+        if self.status is not None:
+            return f"upgrade refused with {self.status}"
+        if self.close_code is not None:
+            return f"closed {self.close_code} after {len(self.frames)} frames"
+        return f"open, {len(self.frames)} frames"
+
+    async def _send(self, data: Mapping[str, Any]) -> None:
+        if self._ws is None or self._ws.closed:
+            return
+        try:
+            await self._ws.send_str(json.dumps(data))
+        except (ConnectionError, aiohttp.ClientError):
+            return
+
+    async def _read(self) -> None:
+        assert self._ws is not None
+        alive_at = time.monotonic()
+        async for message in self._ws:
+            alive_at = time.monotonic()
+            if message.type is aiohttp.WSMsgType.TEXT:
+                self._take(message.data, alive_at)
+        self.close_code = self._ws.close_code or 1006
+        now = time.monotonic()
+        self.closed_at = Moment(max(alive_at, now - 0.001), now)
+        self._context.transcript.received(f"close {self.close_code}  ({self._name})")
+        self._news.set()
+
+    def _take(self, text: str, at: float) -> None:
+        try:
+            data = json.loads(text)
+        except ValueError:
+            data = {"type": "not JSON", "text": text}
+        if isinstance(data, dict) and (token := data.get("reconnectionToken")):
+            self._context.transcript.secrets.register(str(token))
+        self.frames.append(Frame(at, data if isinstance(data, dict) else {"type": "no object", "value": data}))
+        if data.get("type") != "heartbeat_ack":
+            self._context.transcript.received(f"{text}  ({self._name})")
+        self._news.set()
+
+    async def _wait(self, condition: Any, within: float = _FRAME_PATIENCE) -> None:
+        try:
+            async with asyncio.timeout(within):
+                while not condition():
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            return

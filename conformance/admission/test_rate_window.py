@@ -1,0 +1,98 @@
+"""The rolling window of the limiter (seed §3 Rate Limiting)."""
+
+import email.utils
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import locked, refused, success
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+
+
+@verifies("AD-RATE-03", waits="rate_window + 2*slack")
+async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T: SpecTime) -> None:
+    """Windows that start on multiples of their length, by the server's clock, are the border to straddle."""
+    arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
+    server_ahead = await _server_clock(arena, other)
+    await _sleep_to_phase(T, server_ahead, 0.95)
+    for _ in range(3):
+        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+    await _sleep_to_phase(T, server_ahead, 0.02)
+    for _ in range(2):
+        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+
+    expect(await arena.connect(unlucky), locked())
+    expect(await arena.connect(other), success(), why="control: only this user is locked")
+
+
+async def _server_clock(arena: Instance, character: Character) -> float:
+    """How far the server's clock is ahead of our monotonic one: the Date header has whole seconds, so wait for its tick."""
+    before = await arena.status(character)
+    if "Date" not in before.headers:
+        raise Finding(["a Date header"], "none", "the server's clock places the border")
+    answer = before
+    while answer.headers["Date"] == before.headers["Date"]:
+        answer = await arena.status(character)
+    return email.utils.parsedate_to_datetime(answer.headers["Date"]).timestamp() - answer.received
+
+
+async def _sleep_to_phase(T: SpecTime, server_ahead: float, phase: float) -> None:
+    """Wait for this share of a window that starts on a multiple of its length by the server's clock."""
+    now = T.now().hi + server_ahead
+    into = now % T.rate_window
+    await T.sleep((phase * T.rate_window - into) % T.rate_window, f"{phase:.0%} of the server's window")
+
+
+@verifies("AD-RATE-03", waits="1.1*rate_window")
+async def test_a_window_cleared_by_its_first_failure_would_forget_the_rest(admission: Admission, T: SpecTime) -> None:
+    arena, unlucky = await admission.instance(), await admission.character()
+    start = moment(await arena.fail(unlucky))
+    await T.sleep_until(start, T.scaled(57), "three seconds before the first failure leaves the window")
+    for _ in range(2):
+        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+    await T.sleep_until(start, T.scaled(62), "the first failure has left the window")
+    for left in (2, 1, 0):
+        answer = await arena.fail(unlucky)
+        expect((answer.reason, answer.remaining), ("VERSION_MISMATCH", left))
+
+    expect(await arena.connect(unlucky), locked())
+
+
+@verifies("AD-RATE-03")
+async def test_failures_in_one_instant_count_one_by_one(admission: Admission, T: SpecTime) -> None:
+    arena, unlucky = await admission.instance(), await admission.character()
+    limit = T.count("rate_failures")
+    answers = await admission.parallel([lambda: arena.fail(unlucky)] * limit)
+
+    expect({answer.reason for answer in answers}, {"VERSION_MISMATCH"})
+    expect(await arena.connect(unlucky), locked())
+
+
+@verifies("AD-RATE-03", waits="1.1*rate_window")
+async def test_each_failure_leaves_the_window_on_its_own(admission: Admission, T: SpecTime) -> None:
+    arena, unlucky = await admission.instance(), await admission.character()
+    for _ in range(2):
+        first = await arena.fail(unlucky)
+    await T.sleep_until(moment(first), T.scaled(50), "most of the window")
+    for _ in range(2):
+        await arena.fail(unlucky)
+    await T.sleep_until(moment(first), T.scaled(62), "the first two failures have left the window")
+
+    for left in (2, 1, 0):
+        answer = await arena.fail(unlucky)
+        expect((answer.reason, answer.remaining), ("VERSION_MISMATCH", left))
+    expect(await arena.connect(unlucky), locked())
+
+
+@verifies("AD-RATE-03", waits="1.1*rate_window")
+async def test_failures_older_than_the_window_no_longer_count(admission: Admission, T: SpecTime) -> None:
+    arena, unlucky = await admission.instance(), await admission.character()
+    almost = T.count("rate_failures") - 1
+    for _ in range(almost):
+        last = await arena.fail(unlucky)
+    await T.sleep_until(moment(last), T.scaled(62), "all failures have left the window")
+    for _ in range(almost):
+        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+
+    expect(await arena.connect(unlucky), success())

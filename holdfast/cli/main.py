@@ -1,0 +1,210 @@
+"""`holdfast`: the command line. Heavy parts are imported in the commands that need them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast import __version__
+from holdfast.catalogue import CatalogueError
+from holdfast.plan import PlanError
+from holdfast.target import TargetError
+
+app = typer.Typer(
+    name="holdfast",
+    help="Proves that session, lease and leadership services keep their promises.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Key = Annotated[str, typer.Argument(help="a spec, e.g. admission")]
+Target = Annotated[Path | None, typer.Option(help="descriptor of the target; the built-in reference if left out")]
+Json = Annotated[bool, typer.Option("--json", help="one JSON document on standard output, nothing else")]
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=lambda value: _version(wanted=value), is_eager=True, help="and leave")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def run(
+    keys: Annotated[list[str] | None, typer.Argument(help="specs; every one there is if left out")] = None,
+    target: Target = None,
+    catalogue: Annotated[str | None, typer.Option(help="insist on this version of the catalogue")] = None,
+    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
+    profile: Annotated[str | None, typer.Option(help="wire, store, control or full")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="this requirement (AD-RATE-03) or group (AD-RATE) alone")
+    ] = None,
+    level: Annotated[str | None, typer.Option(help="must, should or may: leave weaker requirements out")] = None,
+    results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="stop at the first failure")] = False,
+    last_failed: Annotated[bool, typer.Option("--last-failed", help="only what failed in the last run")] = False,
+    repeat: Annotated[int, typer.Option(help="run every check so many times")] = 1,
+    stress: Annotated[int, typer.Option(help="keep so many cores busy meanwhile")] = 0,
+    budget: Annotated[str | None, typer.Option(help="the most telling checks that fit, e.g. 30m")] = None,
+    launcher: Annotated[str, typer.Option(help="fork or exec: how Python nodes are started")] = "fork",
+    redis_url: Annotated[str | None, typer.Option(help="use this Redis instead of the embedded one")] = None,
+    seed: Annotated[int, typer.Option(help="of every random draw in the suite")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Run the conformance suite of one or more specs against a target."""
+    from holdfast.cli.run import Asked, run_all
+
+    asked = Asked(
+        target=target,
+        catalogue=catalogue,
+        time_scale=time_scale,
+        profile=profile,
+        only=tuple(only or ()),
+        level=level,
+        results=results,
+        fail_fast=fail_fast,
+        last_failed=last_failed,
+        repeat=repeat,
+        stress=stress,
+        budget=budget,
+        launcher=launcher,
+        redis_url=redis_url,
+        seed=seed,
+        as_json=as_json,
+    )
+    raise typer.Exit(run_all(keys or [], asked))
+
+
+@app.command()
+def serve(
+    key: Key,
+    nodes: Annotated[int, typer.Option(help="how many nodes")] = 3,
+    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
+    violate: Annotated[str | None, typer.Option(help="serve a mutant, e.g. AD-RATE-03/1")] = None,
+    descriptor: Annotated[Path | None, typer.Option(help="write the descriptor to this file too")] = None,
+) -> None:
+    """Start the reference servers of a spec and print the descriptor that points the suite at them."""
+    from holdfast.cli.serve import serve as start
+
+    raise typer.Exit(start(key, nodes=nodes, time_scale=time_scale, violate=violate, descriptor=descriptor))
+
+
+@app.command()
+def mutants(
+    key: Key,
+    only: Annotated[list[str] | None, typer.Option(help="mutants of this requirement, or one (AD-RATE-03/1)")] = None,
+    sample: Annotated[int | None, typer.Option(help="so many, drawn with --seed")] = None,
+    seed: Annotated[int, typer.Option(help="of the draw and of the checks")] = 1,
+    all_checks: Annotated[
+        bool, typer.Option("--all-checks", help="run every check, to see what else kills it")
+    ] = False,
+    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run each deliberately broken server against the checks of its requirement: the kill matrix."""
+    from holdfast.cli.mutants import kill_matrix
+
+    code = kill_matrix(
+        key,
+        only=tuple(only or ()),
+        sample=sample,
+        seed=seed,
+        all_checks=all_checks,
+        time_scale=time_scale,
+        as_json=as_json,
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def init(
+    spec: Annotated[str, typer.Argument(help="the spec that your server implements")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="file to write; standard output if left out")
+    ] = None,
+) -> None:
+    """Write a commented descriptor to fill in for your own server."""
+    from holdfast.cli.describe import commented_descriptor
+
+    text = commented_descriptor(spec)
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    if output.exists():
+        raise TargetError(f"{output} exists already; choose another name, or remove it first")
+    output.write_text(text)
+    typer.echo(f"wrote {output}; fill it in, then: holdfast doctor {output}")
+
+
+@app.command()
+def doctor(
+    target: Annotated[Path, typer.Argument(help="descriptor of the target")],
+    disruptive: Annotated[bool, typer.Option("--disruptive", help="also try kill, pause and restart hooks")] = False,
+) -> None:
+    """Try what a descriptor promises and print what was seen."""
+    from holdfast.cli.doctor import examine
+
+    raise typer.Exit(examine(target, disruptive=disruptive))
+
+
+@app.command()
+def requirements(
+    key: Annotated[str | None, typer.Argument(help="a spec; all if left out")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the catalogue."""
+    from holdfast.cli.describe import list_requirements
+
+    typer.echo(list_requirements(key, as_json=as_json))
+
+
+@app.command()
+def explain(requirement: Annotated[str, typer.Argument(help="e.g. AD-RATE-03")]) -> None:
+    """Tell all about one requirement: text, parts, timings, violations and checks."""
+    from holdfast.cli.describe import explain as tell
+
+    typer.echo(tell(requirement))
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
+    """Write every report again from a run's events."""
+    from holdfast.reports.files import write_all
+
+    results = write_all(folder)
+    typer.echo(f"wrote results.json, junit.xml, ctrf.json, allure-results and report.html to {folder}")
+    raise typer.Exit(results.exit)
+
+
+@app.command()
+def diff(
+    before: Annotated[Path, typer.Argument(help="results folder or results.json")],
+    after: Annotated[Path, typer.Argument(help="results folder or results.json")],
+) -> None:
+    """Say which rows changed their verdict between two runs."""
+    from holdfast.reports.diff import diff as compare
+    from holdfast.reports.diff import render
+    from holdfast.reports.files import read_results
+
+    typer.echo(render(compare(read_results(before), read_results(after))))
+
+
+def main() -> None:
+    """A user's mistake is a sentence and exit code 2, never a traceback."""
+    try:
+        app()
+    except (TargetError, CatalogueError, PlanError, OSError) as error:
+        typer.echo(f"holdfast: {error}", err=True)
+        sys.exit(2)

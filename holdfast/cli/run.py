@@ -1,0 +1,123 @@
+"""`holdfast run`: pytest underneath, our own words on top."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from holdfast.catalogue import CatalogueError, builtin, builtin_keys
+from holdfast.plugin import session_of
+from holdfast.reports.files import write_all
+from holdfast.reports.terminal import Terminal
+from holdfast.target import builtin_path, load
+
+
+@dataclass(frozen=True)
+class Asked:
+    target: Path | None
+    catalogue: str | None
+    time_scale: float | None
+    profile: str | None
+    only: tuple[str, ...]
+    level: str | None
+    results: Path
+    fail_fast: bool
+    last_failed: bool
+    repeat: int
+    stress: int
+    budget: str | None
+    launcher: str
+    redis_url: str | None
+    seed: int
+    as_json: bool
+
+
+class _Listener:
+    """Hangs our terminal on the run's stream, and keeps what pytest would have said for us to say."""
+
+    def __init__(self, terminal: Terminal | None) -> None:
+        self.problem: str | None = None
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        session = session_of(config)
+        if session is not None and self._terminal is not None:
+            session.stream.reporters.append(self._terminal)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        if isinstance(excinfo.value, pytest.exit.Exception):
+            self.problem = excinfo.value.msg
+
+
+def run_all(keys: list[str], asked: Asked) -> int:
+    chosen = keys or ([load(asked.target).spec] if asked.target else builtin_keys())
+    several = len(chosen) > 1
+    codes = [_run(key, replace(asked, results=asked.results / key) if several else asked) for key in chosen]
+    return max(codes, key=(0, 2, 1).index)
+
+
+def _run(key: str, asked: Asked) -> int:
+    version = builtin(key).version
+    if asked.catalogue not in (None, version):
+        raise CatalogueError(f"{key}: the catalogue has version {version}, not {asked.catalogue}")
+    terminal = None if asked.as_json else Terminal()
+    listener = _Listener(terminal)
+    # Foreign plugins change how items run; a verdict must not depend on what else is installed.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    (asked.results / "events.jsonl").unlink(missing_ok=True)
+    code = pytest.main(_arguments(key, asked), plugins=[listener])
+    if terminal:
+        terminal.close()
+    if listener.problem:
+        print(f"holdfast: {listener.problem}", file=sys.stderr)
+        return 2
+    if not (asked.results / "events.jsonl").exists():
+        return 2 if code else 0
+    results = write_all(asked.results)
+    if asked.as_json:
+        print(json.dumps(results.to_json(), ensure_ascii=False))
+    else:
+        print(f"report {asked.results / 'report.html'}")
+    return results.exit
+
+
+def _arguments(key: str, asked: Asked) -> list[str]:
+    package = Path(str(resources.files("holdfast")))
+    arguments = [
+        str(package / "conformance" / key),
+        f"--rootdir={package}",
+        f"--confcutdir={package}",
+        "-c",
+        os.devnull,
+        "-p",
+        "holdfast.plugin",
+        "-p",
+        "no:terminal",
+        "-o",
+        f"cache_dir={(asked.results / '.cache').absolute()}",
+        "-o",
+        "python_files=test_*.py",
+        "--import-mode=importlib" if "site-packages" in str(package) else "--import-mode=prepend",
+        f"--target={asked.target or builtin_path(key)}",
+        f"--results={asked.results}",
+        f"--repeat={asked.repeat}",
+        f"--stress={asked.stress}",
+        f"--launcher={asked.launcher}",
+        f"--seed={asked.seed}",
+        *(f"--only={id_}" for id_ in asked.only),
+    ]
+    optional = {
+        "--time-scale": asked.time_scale,
+        "--profile": asked.profile,
+        "--level": asked.level,
+        "--budget": asked.budget,
+        "--redis-url": asked.redis_url,
+    }
+    arguments += [f"{name}={value}" for name, value in optional.items() if value is not None]
+    arguments += ["-x"] * asked.fail_fast + ["--lf"] * asked.last_failed
+    return arguments

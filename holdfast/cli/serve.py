@@ -1,0 +1,86 @@
+"""`holdfast serve`: the reference servers of a spec, standing until you stop them, with a descriptor to test them by."""
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from holdfast.catalogue import builtin
+from holdfast.deployment import Deployment, Wanted
+from holdfast.stream import Stream
+from holdfast.target import Target, builtin_path, load
+from holdfast.wiring import Engine, EngineOptions
+
+
+def serve(
+    key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None
+) -> int:
+    catalogue, target = builtin(key), load(builtin_path(key)).at_scale(time_scale)
+    target = replace(target, nodes=_so_many(target, nodes))
+    timings = target.timings(catalogue)
+    engine = Engine(target, Stream(None), EngineOptions())
+    try:
+        engine.open()
+        wanted = Wanted("shared", frozenset(), {}, variant=violate or "")
+        deployment = engine.lease(wanted, target, timings)
+        text = "\n".join(_describe(target, deployment, engine.folder, violate)) + "\n"
+        if descriptor:
+            descriptor.write_text(text)
+        print(text, flush=True)
+        _until_stopped()
+    finally:
+        engine.close()
+    return 0
+
+
+def _so_many(target: Target, count: int) -> tuple[Any, ...]:
+    spare = target.nodes[-1]
+    more = [replace(spare, name=f"n{number}") for number in range(len(target.nodes) + 1, count + 1)]
+    return (*target.nodes, *more)[:count]
+
+
+def _describe(target: Target, deployment: Deployment, folder: Path, violate: str | None) -> Iterator[str]:
+    """A descriptor of what stands here: by URL, since these processes are ours to start and stop, not the suite's."""
+    yield "[target]"
+    yield f'name = "holdfast reference{f" violating {violate}" if violate else ""}"'
+    yield f'spec = "{target.spec}"'
+    yield f'version = "{target.version}"'
+    yield 'profile = "store"'
+    yield f"time_scale = {target.time_scale:g}"
+    for node in deployment.nodes.values():
+        yield f'\n[[node]]\nname = "{node.name}"\nurls = {_inline(dict(node.urls))}'
+    yield f"\n[credentials]\n{_table(target.credentials)}"
+    yield "\n[observe]"
+    if deployment.store:
+        yield f'redis = "{deployment.store.url}"'
+    yield f'prefix = "{target.observe.get("prefix", "")}"'
+    yield f'metrics = "{target.observe.get("metrics", "")}"'
+    yield f'events = "{folder}/d1-{{node}}.log"'
+    if target.time_scale < 1 and target.scaled_limits:
+        yield f"\n[limits]\n{_table(target.scaled_limits)}"
+    yield f"\n[dialect]\n{_table({k: v for k, v in target.dialect.items() if k != 'tls'})}"
+
+
+def _inline(table: dict[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + " }"
+
+
+def _table(table: Any) -> str:
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items())
+
+
+def _until_stopped() -> None:
+    stopped = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    with contextlib.suppress(KeyboardInterrupt):
+        stopped.wait()

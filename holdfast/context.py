@@ -1,0 +1,74 @@
+"""All that belongs to one run of one check: its deployment, its transcript, what it waits for and what it measured."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeVar
+
+from holdfast.audit import Audit
+from holdfast.catalogue import Catalogue
+from holdfast.check import CheckSpec
+from holdfast.deployment import Deployment
+from holdfast.target import Target
+from holdfast.timings import Timings
+from holdfast.transcript import Secrets, Transcript
+
+
+class Provided(Protocol):
+    """A type that a check may ask for by annotation."""
+
+    @classmethod
+    async def provide(cls, context: "Context") -> Self: ...
+
+
+P = TypeVar("P", bound=Provided)
+
+
+@dataclass
+class Context:
+    spec: CheckSpec
+    target: Target
+    catalogue: Catalogue
+    timings: Timings
+    deployment: Deployment
+    audit: Audit
+    seed: int
+    say_waiting: Callable[[str, float], None]
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    transcript: Transcript = field(default_factory=lambda: Transcript(Secrets()))
+    warnings: list[str] = field(default_factory=list)
+    measured: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    unanswered: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self._provided: dict[type, Any] = {}
+
+    async def get(self, wanted: type[P]) -> P:
+        """The one instance of this type that belongs to the check, made on first use."""
+        if wanted not in self._provided:
+            self._provided[wanted] = await wanted.provide(self)
+        instance: P = self._provided[wanted]
+        return instance
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+        self.transcript.note(f"warn: {text}")
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        start, status = self._elapsed_ms(), "passed"
+        self.transcript.note(name)
+        try:
+            yield
+        except BaseException:
+            status = "failed"
+            raise
+        finally:
+            self.steps.append({"name": name, "start_ms": start, "stop_ms": self._elapsed_ms(), "status": status})
+
+    def _elapsed_ms(self) -> float:
+        return round((time.monotonic() - self.transcript.started) * 1000, 1)

@@ -1,0 +1,155 @@
+"""What the kernel asks of a standing target. The rooms implement these protocols; checks reach them through drivers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from holdfast.capability import Capability
+from holdfast.target import Target
+from holdfast.timings import Timings
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    bytes_up: int
+    bytes_down: int
+    chunks_up: int
+    chunks_down: int
+    opened: int
+    open: int
+    refused: int
+
+
+class Link(Protocol):
+    """One TCP link that we stand in: between a node and its Redis, or between a client and a node."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    async def delay(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> None: ...
+
+    async def stall(self, direction: str = "both") -> None: ...
+
+    async def refuse(self) -> None: ...
+
+    async def cut(self) -> None: ...
+
+    async def heal(self) -> None: ...
+
+    async def counters(self) -> LinkCounters: ...
+
+
+class Node(Protocol):
+    """One process of the target."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def urls(self) -> Mapping[str, str]: ...
+
+    @property
+    def pid(self) -> int | None: ...
+
+    async def term(self, wait: float) -> int | None: ...
+
+    async def kill(self) -> None: ...
+
+    async def pause(self) -> None: ...
+
+    async def resume(self) -> None: ...
+
+    async def restart(self, **settings: str) -> None:
+        """Start the node again on the same ports, killing it first where it still runs."""
+
+    def log_lines(self) -> Sequence[str]: ...
+
+
+class Store(Protocol):
+    """The Redis of a deployment, as something that can fail."""
+
+    @property
+    def url(self) -> str: ...
+
+    async def kill(self) -> None: ...
+
+    async def restart(self, *, empty: bool) -> None: ...
+
+    async def pause(self) -> None: ...
+
+    async def resume(self) -> None: ...
+
+
+class Sink(Protocol):
+    """A stand-in for the store that audit events are copied to."""
+
+    async def pause(self) -> None: ...
+
+    async def resume(self) -> None: ...
+
+    def log_lines(self) -> Sequence[str]: ...
+
+
+class Deployment(Protocol):
+    """A standing copy of the target."""
+
+    @property
+    def target(self) -> Target: ...
+
+    @property
+    def nodes(self) -> Mapping[str, Node]: ...
+
+    @property
+    def store(self) -> Store | None: ...
+
+    def link(self, node: str) -> Link:
+        """The link between this node and its Redis."""
+
+    async def client_link(self, node: str, url: str = "http") -> tuple[Link, str]:
+        """A fresh link between us and this node, and the URL that leads through it."""
+
+    async def sink(self) -> Sink:
+        """The audit sink that the nodes write to, as a process that can be paused."""
+
+    def run_queue_wait(self) -> float:
+        """Seconds that the deployment's processes have stood in the run queue so far."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a check asks of the deployment that it runs on."""
+
+    isolation: str
+    needs: frozenset[Capability]
+    settings: Mapping[str, str]
+    nodes: int | None = None
+    variant: str = ""
+
+    @property
+    def links(self) -> bool:
+        return bool(
+            self.needs
+            & {
+                Capability.TAP,
+                Capability.CHAOS_LATENCY,
+                Capability.CHAOS_PARTITION,
+                Capability.CHAOS_REDIS,
+            }
+        )
+
+
+class Deployments(Protocol):
+    """Hands out deployments: shared ones to many checks at once, own ones to one check."""
+
+    async def lease(self, wanted: Wanted, target: Target, timings: Timings) -> Deployment: ...
+
+    async def give_back(self, deployment: Deployment) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Reporter(Protocol):
+    def handle(self, event: dict[str, Any]) -> None: ...

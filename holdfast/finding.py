@@ -1,0 +1,66 @@
+"""How a check says what it found: the exceptions that end it, and `expect`, which writes both sides down."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+from holdfast.verdict import Kind
+
+
+class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
+    """The target does something else than the requirement demands."""
+
+    kind = Kind.VIOLATES
+
+    def __init__(self, expected: Iterable[str], seen: str, why: str = "") -> None:
+        self.expected = list(expected)
+        self.seen = seen
+        self.why = why
+        super().__init__(f"expected {' or '.join(self.expected)}; seen {seen}{f' ({why})' if why else ''}")
+
+
+class Absent(Finding):
+    """The target shows no sign of the behaviour: no such endpoint, field or record."""
+
+    kind = Kind.ABSENT
+
+
+class Inconclusive(Exception):  # noqa: N818 - a verdict, not an error
+    """Nothing can be said: too few samples, a fault that was not applied, a stalled machine or harness."""
+
+
+class NotApplicable(Exception):  # noqa: N818 - a verdict, not an error
+    """The requirement speaks of something that this target declares it does not have."""
+
+
+class NotObservable(Exception):  # noqa: N818 - a verdict, not an error
+    """The behaviour may be there, but this target gives us no way to look; `hook` would."""
+
+    def __init__(self, hook: str) -> None:
+        self.hook = hook
+        super().__init__(f"not observable without {hook}")
+
+
+@runtime_checkable
+class Legal(Protocol):
+    """One legal alternative of an expectation."""
+
+    def matches(self, seen: Any) -> bool: ...
+
+    def describe(self) -> str: ...
+
+
+def expect(seen: Any, *legal: Any, why: str = "") -> None:
+    """Hold what was seen against every legal alternative: values by equality, `Legal` objects by their own rule."""
+    if not any(_matches(alternative, seen) for alternative in legal):
+        raise Finding([_describe(alternative) for alternative in legal], _describe(seen), why)
+
+
+def _matches(alternative: Any, seen: Any) -> bool:
+    if isinstance(alternative, Legal):
+        return alternative.matches(seen)
+    return bool(alternative == seen)
+
+
+def _describe(value: Any) -> str:
+    describe = getattr(value, "describe", None)
+    return str(describe()) if callable(describe) else repr(value)

@@ -1,0 +1,135 @@
+"""One attempt of one check on one deployment, and the verdict that comes of it."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.audit import Audit
+from holdfast.catalogue import Catalogue
+from holdfast.check import CheckSpec
+from holdfast.context import Context
+from holdfast.deployment import Deployment
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable
+from holdfast.target import Target
+from holdfast.timings import Timings
+from holdfast.verdict import Kind, Verdict
+
+_CLEANUP_LIMIT = 5.0
+
+
+@dataclass
+class Outcome:
+    verdict: Verdict
+    attempt: int
+    reason: str = ""
+    kind: Kind | None = None
+    expected: list[str] = field(default_factory=list)
+    seen: str | None = None
+    started: float = 0.0
+    duration: float = 0.0
+    transcript: list[dict[str, Any]] = field(default_factory=list)
+    dropped: int = 0
+    timings: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def fields(self) -> dict[str, Any]:
+        return {
+            "attempt": self.attempt,
+            "verdict": str(self.verdict),
+            "kind": str(self.kind) if self.kind else None,
+            "reason": self.reason,
+            "expected": self.expected,
+            "seen": self.seen,
+            "started_s": round(self.started, 4),
+            "duration_s": round(self.duration, 4),
+            "transcript": self.transcript,
+            "transcript_dropped": self.dropped,
+            "timings": self.timings,
+            "warnings": self.warnings,
+            "steps": self.steps,
+        }
+
+
+def deadline(planned: float) -> float:
+    """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work."""
+    return 1.5 * planned + 10
+
+
+def broken(attempt: int, reason: str) -> Outcome:
+    return Outcome(Verdict.ERROR, attempt, reason)
+
+
+async def perform(
+    spec: CheckSpec,
+    deployment: Deployment,
+    *,
+    target: Target,
+    catalogue: Catalogue,
+    timings: Timings,
+    params: Mapping[str, Any],
+    planned: float,
+    audit: Audit,
+    seed: int,
+    say_waiting: Callable[[str, float], None],
+    attempt: int,
+) -> Outcome:
+    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting)
+    started = time.monotonic()
+    outcome = await _judged(context, params, planned)
+    await _clean_up(context)
+    outcome.attempt, outcome.started, outcome.duration = attempt, started, time.monotonic() - started
+    redact = context.transcript.secrets.redact
+    outcome.reason, outcome.seen = redact(outcome.reason), redact(outcome.seen) if outcome.seen is not None else None
+    outcome.expected = [redact(text) for text in outcome.expected]
+    outcome.warnings = [redact(text) for text in context.warnings]
+    outcome.transcript, outcome.dropped = context.transcript.lines(), context.transcript.dropped
+    outcome.timings, outcome.steps = context.measured, context.steps
+    return outcome
+
+
+async def _judged(context: Context, params: Mapping[str, Any], planned: float) -> Outcome:  # noqa: PLR0911 - one line a verdict
+    bad = Verdict.FAIL if context.spec.is_must(context.catalogue) else Verdict.WARN
+    limit = deadline(planned)
+    try:
+        async with asyncio.timeout(limit) as watch:
+            provided: dict[str, Any] = {name: await context.get(kind) for name, kind in context.spec.provided().items()}
+            await context.spec.function(**provided, **params)
+    except Finding as finding:
+        return Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen)
+    except AssertionError as error:
+        return Outcome(bad, 0, str(error), Kind.VIOLATES, [], str(error))
+    except Inconclusive as undecided:
+        return Outcome(Verdict.INCONCLUSIVE, 0, str(undecided))
+    except NotApplicable as unfit:
+        return Outcome(Verdict.NOT_APPLICABLE, 0, str(unfit))
+    except NotObservable as hidden:
+        return Outcome(Verdict.NOT_OBSERVABLE, 0, str(hidden))
+    except TimeoutError:
+        if not watch.expired():
+            return Outcome(Verdict.ERROR, 0, traceback.format_exc(limit=-3))
+        return _overdue(context, limit, bad)
+    except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such
+        return Outcome(Verdict.ERROR, 0, traceback.format_exc(limit=-4))
+    if context.warnings:
+        return Outcome(Verdict.WARN, 0, "; ".join(context.warnings), Kind.VIOLATES)
+    return Outcome(Verdict.PASS, 0)
+
+
+def _overdue(context: Context, limit: float, bad: Verdict) -> Outcome:
+    """A target that left calls unanswered is to blame; otherwise we are."""
+    if context.unanswered:
+        seen = f"{context.unanswered} calls without an answer when the check gave up after {limit:.0f} s"
+        return Outcome(bad, 0, seen, Kind.ABSENT, ["answers"], seen)
+    return Outcome(Verdict.ERROR, 0, f"the check did not end within its {limit:.0f} s")
+
+
+async def _clean_up(context: Context) -> None:
+    try:
+        async with asyncio.timeout(_CLEANUP_LIMIT):
+            await context.stack.aclose()
+    except Exception as error:  # noqa: BLE001 - a target that fails while we tidy up says nothing about the check
+        context.transcript.note(f"tidying up: {error!r}")

@@ -1,0 +1,183 @@
+"""The spec's time, as a check uses it: `T.grace` in real seconds, waiting with a reason, and judging with budgets."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
+
+from holdfast.context import Context
+from holdfast.finding import Finding, Inconclusive
+from holdfast.timeline import Elapsed, Judgement, Moment, judge_at_least, judge_at_most, upper_bound
+from holdfast.timings import OURS_TO_WARN, Scaled, Timings
+
+R = TypeVar("R")
+# How often a condition is looked at: well below every tolerance floor, well above a round trip.
+POLL = 0.05
+
+
+class SpecTime:
+    """Durations by name (`T.grace`), limits (`T.count("queue_cap")`), waiting, and judging what was observed."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.timings: Timings = context.timings
+
+    @classmethod
+    async def provide(cls, context: Context) -> Self:
+        return cls(context)
+
+    def __getattr__(self, name: str) -> float:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.timings.of(name).seconds
+
+    def count(self, name: str) -> int:
+        return self.timings.count(name)
+
+    def share(self, name: str) -> float:
+        return self.timings.share(name)
+
+    def scaled(self, spec_seconds: float) -> float:
+        """A plain figure of an `observe` text ("at 30 s") in this run's time."""
+        return spec_seconds * self.timings.scale
+
+    def now(self) -> Moment:
+        at = time.monotonic()
+        return Moment(at, at, self._context.deployment.run_queue_wait())
+
+    async def sleep(self, seconds: float, why: str) -> None:
+        if seconds > 0:
+            self._context.say_waiting(why, seconds)
+            await asyncio.sleep(seconds)
+
+    async def sleep_until(self, since: Moment, seconds: float, why: str) -> None:
+        """Wait until this long after a moment; measured from when it surely had happened."""
+        await self.sleep(since.hi + seconds - time.monotonic(), why)
+
+    async def until(
+        self,
+        condition: Callable[[], Awaitable[R | None]],
+        *,
+        give_up: float,
+        what: str,
+        since: Moment | None = None,
+        every: float = POLL,
+    ) -> tuple[R, Moment]:
+        """Poll until the condition gives a value other than None or False; say between which moments it came true.
+
+        Not by `give_up` seconds after `since` is a finding: it did not happen.
+        """
+        start = since or self.now()
+        end, not_yet = start.hi + give_up, time.monotonic()
+        self._context.say_waiting(what, give_up)
+        while True:
+            asked = time.monotonic()
+            value = await condition()
+            if value is not None and value is not False:
+                return value, Moment(not_yet, time.monotonic())
+            not_yet = asked
+            if time.monotonic() > end:
+                self._blame_nobody_for_our_lag(start)
+                raise Finding(
+                    [f"{what} within {give_up:.2f} s"], f"nothing of it after {time.monotonic() - start.lo:.2f} s"
+                )
+            await asyncio.sleep(every)
+
+    def at_most(
+        self,
+        budget: str,
+        *,
+        since: Moment,
+        seen: Moment,
+        tolerance: str | None = None,
+        times: float = 1.0,
+        what: str = "",
+    ) -> None:
+        """`seen` came no later than the budget after `since`: a missed bound of ours warns, any other miss fails."""
+        scaled = self.timings.of(budget)
+        allowance = self.timings.of(tolerance).seconds if tolerance else 0.0
+        elapsed = seen.since(since)
+        explained = self._explained(since, seen)
+        limit = scaled.seconds * times + allowance
+        judgement = judge_at_most(elapsed, limit, explained)
+        self._record(scaled, limit, allowance, elapsed, judgement, _room(limit - elapsed.hi, limit))
+        self._conclude(scaled, judgement, elapsed, f"{what or 'it'} at most {limit:.2f} s")
+
+    def at_least(
+        self, budget: str, *, since: Moment, seen: Moment, tolerance: str | None = None, what: str = ""
+    ) -> None:
+        """`seen` came no earlier than the budget after `since`."""
+        scaled = self.timings.of(budget)
+        allowance = self.timings.of(tolerance).seconds if tolerance else 0.0
+        elapsed = seen.since(since)
+        limit = scaled.seconds - allowance
+        judgement = judge_at_least(elapsed, limit)
+        self._record(
+            scaled, scaled.seconds + allowance, allowance, elapsed, judgement, _room(elapsed.lo - limit, limit)
+        )
+        self._conclude(scaled, judgement, elapsed, f"{what or 'it'} at least {limit:.2f} s")
+
+    def percentile(self, budget: str, samples: list[float], quantile: float) -> None:
+        """By order statistics on independent trials; too few samples is never a pass."""
+        scaled, bound = self.timings.of(budget), upper_bound(samples, quantile)
+        if bound.value is None:
+            raise Inconclusive(f"{budget}: {bound.samples} samples, {bound.needed} are needed for P{quantile * 100:g}")
+        elapsed = Elapsed(bound.value, bound.value)
+        explained = self._context.audit.lag_between(self._context.transcript.started, time.monotonic())
+        limit, note = scaled.seconds, f"P{quantile * 100:g} of {bound.samples}"
+        judgement = judge_at_most(elapsed, limit, explained)
+        self._record(scaled, limit, 0.0, elapsed, judgement, _room(limit - bound.value, limit), note)
+        self._conclude(scaled, judgement, elapsed, f"{note} under {limit:.3f} s")
+
+    def _explained(self, since: Moment, seen: Moment) -> float:
+        lag = self._context.audit.lag_between(since.lo, seen.hi)
+        return lag + max(0.0, self._context.deployment.run_queue_wait() - since.run_queue if since.run_queue else 0.0)
+
+    def _blame_nobody_for_our_lag(self, since: Moment) -> None:
+        lag = self._context.audit.lag_between(since.lo, time.monotonic())
+        if lag > 1.0:
+            raise Inconclusive(f"the harness itself stood still for {lag:.2f} s")
+
+    def _record(
+        self,
+        scaled: Scaled,
+        limit: float,
+        allowance: float,
+        elapsed: Elapsed,
+        judgement: Judgement,
+        margin: float,
+        note: str = "",
+    ) -> None:
+        self._context.measured.append(
+            {
+                "name": scaled.timing.name,
+                "source": scaled.source,
+                "kind": str(scaled.kind),
+                "budget_s": round(limit - allowance, 4),
+                "floor_s": scaled.floor,
+                "tolerance_s": round(allowance, 4),
+                "observed_s": [round(elapsed.lo, 4), round(elapsed.hi, 4)],
+                "margin": margin,
+                "verdict": str(judgement),
+                "note": note,
+            }
+        )
+
+    def _conclude(self, scaled: Scaled, judgement: Judgement, elapsed: Elapsed, expected: str) -> None:
+        budget, seen = scaled.timing.name, f"between {elapsed.lo:.3f} and {elapsed.hi:.3f} s"
+        match judgement:
+            case Judgement.STRADDLES:
+                raise Inconclusive(f"{budget}: {seen} straddles the limit ({expected})")
+            case Judgement.MACHINE:
+                raise Inconclusive(f"{budget}: {seen}, which the machine's own lag explains ({expected})")
+            case Judgement.MISSED if scaled.kind in OURS_TO_WARN:
+                self._context.warn(f"{budget}: expected {expected}, seen {seen}")
+            case Judgement.MISSED:
+                raise Finding([f"{expected} ({budget})"], seen)
+            case Judgement.HOLDS:
+                return
+
+
+def _room(left: float, limit: float) -> float:
+    """How much of the limit was left over, as a share of it; negative when it was missed."""
+    return round(left / limit, 4) if limit else 0.0

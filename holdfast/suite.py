@@ -1,0 +1,19 @@
+"""The checks of a spec's suite, found without pytest: by importing its test modules."""
+
+import importlib
+from importlib import resources
+from pathlib import Path
+
+from holdfast.check import CheckSpec, spec_of
+
+
+def checks_of(key: str) -> dict[str, CheckSpec]:
+    """Check functions by id (`admission/test_rate.py::test_x`); parametrized ones appear once."""
+    folder = Path(str(resources.files("holdfast") / "conformance" / key))
+    found: dict[str, CheckSpec] = {}
+    for path in sorted(folder.glob("test_*.py")):
+        module = importlib.import_module(f"holdfast.conformance.{key}.{path.stem}")
+        for name, function in vars(module).items():
+            if name.startswith("test_") and (spec := spec_of(function)):
+                found[f"{key}/{path.name}::{name}"] = spec
+    return found

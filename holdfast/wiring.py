@@ -1,0 +1,131 @@
+"""Puts the rooms together for a run: the guardian on the main thread, everything else on one loop in a thread."""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.audit import Audit
+from holdfast.chaos.links import LinkServer
+from holdfast.deployment import Deployment, Wanted
+from holdfast.fixtures.deploy import Ground, LocalDeployments, python_modules
+from holdfast.fixtures.launcher import Command, Guardian, LaunchKind
+from holdfast.fixtures.ports import PortPool
+from holdfast.perform import Outcome
+from holdfast.scheduler import Job, Scheduler
+from holdfast.stream import Stream
+from holdfast.target import Target
+from holdfast.timings import Timings
+
+R = TypeVar("R")
+# Sees each outcome on the loop, before the main thread does; may cancel what is no longer needed.
+Watcher = Callable[[Scheduler, Job, Outcome], None]
+# Forked in every deployment, so imported once, before the first fork.
+_OUR_PROCESSES = ("holdfast.chaos.linkserver", "holdfast.fixtures.sink", "holdfast.fixtures.stress")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    launcher: LaunchKind = "fork"
+    redis_url: str | None = None
+    stress: int = 0
+    overlap: int = 24
+
+
+class Engine:
+    """Made and closed on the main thread; what it runs, runs on its own loop."""
+
+    def __init__(self, target: Target, stream: Stream, options: EngineOptions) -> None:
+        self._stream = stream
+        self._options = options
+        preload = [*python_modules(target), *_OUR_PROCESSES] if options.launcher == "fork" else _OUR_PROCESSES
+        self._guardian = Guardian.launch(preload=preload)
+        self._loop = _new_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="checks", daemon=True)
+        self._thread.start()
+        self._ports = PortPool()
+        self.audit = Audit()
+        self._deployments: LocalDeployments | None = None
+        self._finished: queue.Queue[tuple[Job, Outcome] | BaseException | None] = queue.Queue()
+        self._closed = False
+
+    @property
+    def folder(self) -> Path:
+        return self._guardian.folder
+
+    def open(self) -> None:
+        self.call(self._open())
+
+    def call(self, work: Coroutine[Any, Any, R]) -> R:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def lease(self, wanted: Wanted, target: Target, timings: Timings) -> Deployment:
+        return self.call(self._deployments_now().lease(wanted, target, timings))
+
+    def try_target(self, target: Target, timings: Timings) -> None:
+        """Start one copy, so that a target which can't start says so once and not in every check."""
+        self.call(self._try_target(target, timings))
+
+    def run(self, jobs: Sequence[Job], on_done: Watcher | None = None) -> Iterator[tuple[Job, Outcome]]:
+        """Outcomes in the order in which checks finish."""
+        future = asyncio.run_coroutine_threadsafe(self._run(jobs, on_done), self._loop)
+        try:
+            while (item := self._finished.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._loop.call_soon_threadsafe(self.audit.stop)
+        self._guardian.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._ports.close()
+
+    def _deployments_now(self) -> LocalDeployments:
+        if self._deployments is None:
+            raise RuntimeError("open the engine before it is used")
+        return self._deployments
+
+    async def _open(self) -> None:
+        await self._guardian.attach()
+        self.audit.start()
+        ground = Ground(self._guardian, self._ports, LinkServer.start, self._options.launcher, self._options.redis_url)
+        self._deployments = LocalDeployments(ground)
+        for number in range(self._options.stress):
+            await self._guardian.spawn(Command(python="holdfast.fixtures.stress:main"), name=f"stress-{number}")
+
+    async def _try_target(self, target: Target, timings: Timings) -> None:
+        deployments = self._deployments_now()
+        deployment = await deployments.lease(Wanted("shared", frozenset(), {}), target, timings)
+        await deployments.give_back(deployment)
+
+    async def _run(self, jobs: Sequence[Job], on_done: Watcher | None) -> None:
+        def done(job: Job, outcome: Outcome) -> None:
+            if on_done:
+                on_done(scheduler, job, outcome)
+            self._finished.put((job, outcome))
+
+        scheduler = Scheduler(self._deployments_now(), self.audit, self._stream, self._options.overlap, done)
+        try:
+            await scheduler.run(jobs)
+        except BaseException as error:
+            self._finished.put(error)
+            raise
+        self._finished.put(None)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

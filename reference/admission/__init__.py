@@ -1,0 +1,1 @@
+"""Reference server of the spec `admission`: character session admission."""

@@ -1,0 +1,3 @@
+local function depth_of(instanceId)
+  return redis.call('ZCARD', queue_key(instanceId))
+end

@@ -1,0 +1,3 @@
+local function drain_key(instanceId)
+  return key('session:drain', instanceId)
+end

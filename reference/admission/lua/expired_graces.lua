@@ -1,0 +1,3 @@
+local function expired_graces(now_ms)
+  return redis.call('ZRANGEBYSCORE', limits.prefix .. 'session:grace', '-inf', now_ms)
+end

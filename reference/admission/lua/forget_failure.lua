@@ -1,0 +1,12 @@
+-- An attempt that ended as timeout or outage is no failure of the user.
+local function forget_failure(facts)
+  local window = window_key(facts)
+  if not redis.call('ZSCORE', window, failure_member(facts)) then
+    return
+  end
+  local others = failures(facts) - 1
+  write('ZREM', window, failure_member(facts))
+  if others < limits.rateFailures then
+    write('DEL', lock_key(facts))
+  end
+end

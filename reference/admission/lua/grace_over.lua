@@ -1,0 +1,3 @@
+local function grace_over(session, now_ms)
+  return session.state == 'grace' and session.graceExpiresAt <= now_ms
+end

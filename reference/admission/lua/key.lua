@@ -1,0 +1,3 @@
+local function key(name, id)
+  return limits.prefix .. name .. ':' .. id
+end

@@ -1,0 +1,10 @@
+-- A character waits on one instance at a time. Returns what an undo has to put back.
+local function leave_other_queue(facts)
+  local entry = entry_of(facts.characterId)
+  if not entry then
+    return nil
+  end
+  local score = redis.call('ZSCORE', queue_key(entry.instanceId), entry.characterId)
+  remove_entry(entry)
+  return score and {entry = entry, score = score} or nil
+end

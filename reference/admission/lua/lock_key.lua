@@ -1,0 +1,3 @@
+local function lock_key(facts)
+  return key('ratelimit:lock', facts.userId)
+end

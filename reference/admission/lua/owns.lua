@@ -1,0 +1,3 @@
+local function owns(facts, userId)
+  return facts.userId == userId
+end

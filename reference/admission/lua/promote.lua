@@ -1,0 +1,17 @@
+-- Finds, removes and admits the head of the line in one run; whoever may not enter is dropped on the way.
+local function promote(facts)
+  while has_room(facts.instanceId) and serving(facts.instanceId) do
+    local head = pick_next(facts.instanceId)
+    if not head then
+      break
+    end
+    local waited = facts.now - redis.call('ZSCORE', queue_key(facts.instanceId), head)
+    local entry = entry_of(head) or {characterId = head, instanceId = facts.instanceId}
+    facts.characterId, facts.character = head, nil
+    remove_entry({characterId = head, instanceId = facts.instanceId})
+    if may_be_promoted(facts) then
+      return promoted(facts, entry, waited)
+    end
+  end
+  return {promoted = false}
+end

@@ -1,0 +1,3 @@
+local function queue_key(instanceId)
+  return key('queue:pending', instanceId)
+end

@@ -1,0 +1,16 @@
+local function resume(facts)
+  local session = facts.session
+  journal(facts, {kind = 'resume', sessionId = session.sessionId, state = session.state,
+    graceExpiresAt = session.graceExpiresAt, token = facts.reconnectionToken,
+    tokenExpiresAt = token_record(facts).expiresAt})
+  write('ZREM', limits.prefix .. 'session:grace', session.sessionId)
+  session.state = 'active'
+  session.graceExpiresAt = nil
+  session.socket = nil
+  session.unclaimed = nil
+  rotate_token(facts, session)
+  touch(session, milliseconds(facts))
+  local verdict = success(facts, session)
+  verdict.reconnected = true
+  return verdict
+end

@@ -1,0 +1,3 @@
+local function session_by_id(sessionId)
+  return load(key('session:data', sessionId))
+end

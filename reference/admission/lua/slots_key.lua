@@ -1,0 +1,3 @@
+local function slots_key(instanceId)
+  return key('session:instance', instanceId)
+end

@@ -1,0 +1,16 @@
+local function undo_resume(facts, before)
+  local session = session_by_id(before.sessionId)
+  if not session or session.reconnectionToken ~= facts.newToken then
+    return
+  end
+  write('DEL', key('session:reconnect', session.reconnectionToken))
+  session.reconnectionToken = before.token
+  session.state = before.state
+  session.graceExpiresAt = before.graceExpiresAt
+  store_session(session)
+  store_token(session, before.tokenExpiresAt)
+  if before.state == 'grace' then
+    write('ZADD', limits.prefix .. 'session:grace', before.graceExpiresAt, session.sessionId)
+    write('DEL', beat_key(session))
+  end
+end

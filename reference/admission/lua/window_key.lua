@@ -1,0 +1,4 @@
+-- Failures count per user, whatever the character, instance or node.
+local function window_key(facts)
+  return key('ratelimit:window', facts.userId)
+end

@@ -1,0 +1,1 @@
+"""Mutants of the admission reference: each is the server with exactly one named violation."""

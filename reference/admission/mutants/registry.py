@@ -1,0 +1,6 @@
+"""placeholder"""
+
+from holdfast.reference.admission.parts import Parts
+
+
+def apply(name: str, parts: Parts) -> None: ...

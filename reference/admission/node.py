@@ -1,0 +1,166 @@
+"""One node of the admission service: an asyncio process with HTTP, WebSocket, janitor and promoter.
+
+Start it with `PORT=… REDIS_URL=… python -m holdfast.reference.admission.node`. Everything that nodes share is in
+Redis; a node itself has its open sockets, the last gauge values and an estimate of the Redis clock.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Coroutine
+from typing import Any, NoReturn
+
+import prometheus_client
+import uvloop
+from aiohttp import web
+
+from holdfast.reference.admission.parts import Parts
+from holdfast.reference.admission.settings import BadSetting, Settings, settings_from
+
+SETTLE_SECONDS = 2.0
+
+
+class Node:
+    """Wires the parts together; each of them finds the others here."""
+
+    def __init__(self, settings: Settings, parts: Parts) -> None:
+        self.settings = parts.settings(settings)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.stopping = asyncio.Event()
+        self.failed = False
+        self.rules = parts.rules(self.settings)
+        self.identity = parts.identity(self.settings.auth_secret, self.settings.admin_token)
+        self.events = parts.events(self, sys.stdout.buffer)
+        self.scripts = parts.scripts(self.rules.limits(), parts.lua)
+        self.recovery = parts.recovery(self)
+        self.link = parts.link(self.settings.redis_url, self.recovery.on_connect)
+        self.store = parts.store(self)
+        self.metrics = parts.metrics(self)
+        self.kicks = parts.kicks(self)
+        self.attempts = parts.attempts(self)
+        self.promoter = parts.promoter(self)
+        self.janitor = parts.janitor(self)
+        self.sockets = parts.sockets(self)
+        self.watches = parts.watches(self)
+        self.calls = parts.calls(self)
+        self.admin = parts.admin(self)
+        self.http = parts.http(self)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work beside the requests. None of it may fail silently: a bug in it ends the node."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logging.getLogger(__name__).error("A background task failed.", exc_info=error)
+            self.failed = True
+            self.stopping.set()
+
+    async def run(self) -> None:
+        """Serves until told to stop; comes up also while Redis is away."""
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, self.stopping.set)
+        runner = web.ServerRunner(
+            web.Server(self.http.handle, access_log=None), shutdown_timeout=self.settings.attempt_deadline
+        )
+        await runner.setup()
+        self.start()
+        await self.listen(runner)
+        self.events.log("info", f"Listening on {self.settings.host}:{self.settings.port}.")
+        await self.stopping.wait()
+        await self.stop(runner)
+
+    def start(self) -> None:
+        self.link.start()
+        self.kicks.subscription.start()
+        self.spawn(self.janitor.run())
+        self.spawn(self.promoter.run())
+        if self.events.audit is not None:
+            self.spawn(self.events.audit.run())
+
+    async def listen(self, runner: web.ServerRunner) -> None:
+        settings = self.settings
+        await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
+        if settings.tls:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
+            await web.TCPSite(runner, settings.host, settings.tls_port, ssl_context=context).start()
+
+    async def stop(self, runner: web.ServerRunner) -> None:
+        """Sockets are told to go elsewhere, requests under way get their answer, sessions go into grace."""
+        for site in list(runner.sites):
+            await site.stop()
+        await self.sockets.close_all()
+        await self.watches.close_all()
+        await runner.cleanup()
+        await self.recovery.settle(SETTLE_SECONDS)
+        for task in list(self._tasks):
+            task.cancel()
+        await self.link.close()
+        await self.kicks.subscription.close()
+        self.events.log("info", "Stopped.")
+
+
+async def _serve(settings: Settings, parts: Parts) -> bool:
+    node = Node(settings, parts)
+    handler = _library_logs(node)
+    try:
+        await node.run()
+    finally:
+        logging.getLogger().removeHandler(handler)
+    return node.failed
+
+
+def _library_logs(node: Node) -> logging.Handler:
+    from holdfast.reference.admission.events import LogLines
+
+    handler = LogLines(node.events)
+    logging.getLogger().addHandler(handler)
+    return handler
+
+
+def _parts(argv: list[str]) -> Parts:
+    """The parts as the spec wants them, or with the one violation that was asked for."""
+    names = [name for name in os.environ.get("VIOLATE", "").replace(",", " ").split() if name]
+    rest = iter(argv)
+    for word in rest:
+        if word != "--violate":
+            raise BadSetting(f"Unknown argument {word!r}; the node takes --violate ID/n and its environment.")
+        names.append(next(rest, ""))
+    parts = Parts()
+    if names:
+        from holdfast.reference.admission.mutants.registry import apply
+
+        for name in names:
+            apply(name, parts)
+    return parts
+
+
+def _give_up(sentence: str) -> NoReturn:
+    sys.stderr.write(f"{sentence}\n")
+    raise SystemExit(2)
+
+
+def main(argv: list[str]) -> None:
+    try:
+        settings = settings_from(os.environ)
+        parts = _parts(argv)
+    except BadSetting as error:
+        _give_up(str(error))
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
+    try:
+        failed = uvloop.run(_serve(settings, parts))
+    except OSError as error:
+        _give_up(f"The node could not start: {error}. Is the port taken, or a TLS file missing?")
+    raise SystemExit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

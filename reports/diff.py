@@ -1,0 +1,87 @@
+"""Two runs side by side: which rows changed their verdict, came or went."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.reports.finding import WIDTH
+from holdfast.reports.text import Json, count, cut, visible
+from holdfast.verdict import WORST_FIRST, Verdict
+
+_CONTEXT = ("specs", "target", "profile", "time_scale", "seed", "launcher", "holdfast")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    id: str
+    title: str
+    before: Verdict | None
+    after: Verdict | None
+
+    @property
+    def word(self) -> str:
+        if self.before is None:
+            return "new"
+        if self.after is None:
+            return "gone"
+        return "worse" if WORST_FIRST.index(self.after) < WORST_FIRST.index(self.before) else "better"
+
+
+_ORDER = ("worse", "gone", "new", "better")
+
+
+def diff(a: Json, b: Json) -> list[Change]:
+    """The rows whose verdict differs between two results documents, what got worse first."""
+    before, after = _rows(a), _rows(b)
+    changes = [
+        Change(
+            requirement,
+            (after.get(requirement) or before[requirement])["title"],
+            _verdict(before.get(requirement)),
+            _verdict(after.get(requirement)),
+        )
+        for requirement in dict.fromkeys([*after, *before])
+    ]
+    changed = [change for change in changes if change.before is not change.after]
+    return sorted(changed, key=lambda change: (_ORDER.index(change.word), change.id))
+
+
+def render_diff(a: Json, b: Json, width: int = WIDTH) -> str:
+    changes = diff(a, b)
+    lines = [*_differences(a, b), *(_line(change, width) for change in changes), _total(changes)]
+    return "\n".join(cut(line, width) for line in lines)
+
+
+def _rows(document: Json) -> dict[str, Json]:
+    return {row["id"]: row for row in document["requirements"]}
+
+
+def _verdict(row: Json | None) -> Verdict | None:
+    return Verdict(row["verdict"]) if row else None
+
+
+def _differences(a: Json, b: Json) -> Iterator[str]:
+    """What else differs between the runs, because a verdict may have changed for that alone."""
+    for key in _CONTEXT:
+        if a.get(key) != b.get(key):
+            yield f"{key}: {visible(_plain(a.get(key)))} -> {visible(_plain(b.get(key)))}"
+
+
+def _plain(value: object) -> str:
+    match value:
+        case dict():
+            return " ".join(str(value[key]) for key in ("name", "version") if value.get(key))
+        case list():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def _line(change: Change, width: int) -> str:
+    move = f"{change.before or '–'} -> {change.after or '–'}"
+    return cut(f"{change.word:<6}  {change.id:<12}  {move:<30}  {visible(change.title)}", width)
+
+
+def _total(changes: Sequence[Change]) -> str:
+    words = [change.word for change in changes]
+    said = [f"{words.count(word)} {word}" for word in _ORDER if word in words]
+    return f"{count(len(changes), 'row')} changed: {', '.join(said)}" if said else "no row changed"

@@ -1,0 +1,52 @@
+"""Numbers of the small pictures; the template draws them."""
+
+from dataclasses import dataclass
+
+from holdfast.reports.text import Json
+
+WIDTH = 420.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A budget with its tolerance and what was observed, in drawing units from 0 to `WIDTH`."""
+
+    budget: float
+    tolerance_from: float
+    tolerance_to: float
+    observed_from: float
+    observed_to: float
+    open_ended: bool
+    seen: bool
+
+    @property
+    def observed_width(self) -> float:
+        """Never thinner than the eye can see: most intervals are a few milliseconds."""
+        return max(self.observed_to - self.observed_from, 3.0)
+
+
+def timeline(timing: Json) -> Timeline | None:
+    """The picture of one timing; none without a budget to draw it against."""
+    budget = timing.get("budget_s")
+    if not budget or budget < 0:
+        return None
+    tolerance = timing.get("tolerance_s") or 0.0
+    low, high = (timing.get("observed_s") or [None, None])[:2]
+    ends = [value for value in (low, high) if value is not None]
+    scale = WIDTH / (1.15 * max([budget + tolerance, *ends]))
+    first = max(min(ends, default=0.0), 0.0) if low is not None else 0.0
+    last = high if high is not None else WIDTH / scale
+    return Timeline(
+        budget=round(budget * scale, 1),
+        tolerance_from=round(max(budget - tolerance, 0.0) * scale, 1),
+        tolerance_to=round((budget + tolerance) * scale, 1),
+        observed_from=round(first * scale, 1),
+        observed_to=round(last * scale, 1),
+        open_ended=high is None,
+        seen=bool(ends),
+    )
+
+
+def meter(margin: float | None) -> int:
+    """Room left, as a percentage that fits a bar; what is past the budget is an empty bar."""
+    return round(100 * min(max(margin or 0.0, 0.0), 1.0))

@@ -1,0 +1,86 @@
+"""Text that came from a target, made safe to show.
+
+A target may answer with anything: escape sequences that repaint a terminal, a NUL that no XML may hold, half a
+surrogate pair that strict JSON readers refuse, a mark that turns the reading direction. What Python does not call
+printable is therefore written out as an escape, once, where events enter the result model. HTML, XML and Rich
+each add the quoting of their own syntax on top.
+"""
+
+import math
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+
+Json = dict[str, Any]
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def visible(text: str) -> str:
+    """The text on one line, every unprintable character (line feeds too) written out."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def visible_lines(text: str) -> str:
+    """Like `visible`, but the line feeds stay: for texts of several lines, such as a traceback."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def clean(value: Any) -> Any:
+    """A JSON value fit for every reader: texts visible, and no NaN or infinity, which JSON does not know."""
+    match value:
+        case str():
+            return visible_lines(value)
+        case dict():
+            return {visible(str(key)): clean(item) for key, item in value.items()}
+        case list() | tuple():
+            return [clean(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def cut(text: str, width: int) -> str:
+    """At most `width` terminal cells of the text; an ellipsis shows that something is missing."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…" if width > 0 else ""
+
+
+def pad(text: str, width: int) -> str:
+    """The text cut or filled to exactly `width` terminal cells."""
+    short = cut(text, width)
+    return short + " " * (width - cell_len(short))
+
+
+def between(left: str, right: str, width: int) -> str:
+    """`left` and `right` at the two borders of one line; `left` gives way first."""
+    right = cut(right, max(width // 2, 12))
+    room = width - cell_len(right) - 2
+    return f"{pad(left, room)}  {right}" if right else cut(left, width)
+
+
+def seconds(value: float | None) -> str:
+    """A duration as people read it: `85 ms`, `6.1 s`, `2 m 05 s`."""
+    if value is None:
+        return "–"
+    if value < 0:
+        return "−" + seconds(-value)
+    if round(value, 3) < 1:
+        return f"{value * 1000:.0f} ms" if value else "0 s"
+    if value < 99.95:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} m {rest:02d} s"
+
+
+def count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,34 @@
+from holdfast.reports.diff import Change, diff, render_diff
+from holdfast.reports.model import fold_events
+from holdfast.verdict import Verdict
+from tests.reports.streams import RATE, STATE, Event, ended, finished, part, plan, row, small_run, started
+
+
+def run(rate: str, *more: Event, **settings: object) -> Event:
+    rows = [row("AD-RATE-03", part(1, [RATE])), *more]
+    return fold_events([started(**settings), plan(*rows), finished(RATE, rate, ("AD-RATE-03", 1)), ended()]).to_json()
+
+
+def test_a_run_does_not_differ_from_itself() -> None:
+    document = fold_events(small_run()).to_json()
+    assert diff(document, document) == []
+    assert render_diff(document, document) == "no row changed"
+
+
+def test_worse_comes_first_then_gone_new_and_better() -> None:
+    state = row("AD-STATE-01", part(1, [STATE]), title="Live state is shared")
+    assert diff(run("pass", state), run("fail")) == [
+        Change("AD-RATE-03", "The 60 s window truly rolls", Verdict.PASS, Verdict.FAIL),
+        Change("AD-STATE-01", "Live state is shared", Verdict.INCONCLUSIVE, None),
+    ]
+    assert [change.word for change in diff(run("fail"), run("pass", state))] == ["new", "better"]
+
+
+def test_the_rendering_says_what_else_differs() -> None:
+    text = render_diff(run("pass"), run("fail", time_scale=1.0, profile="wire"))
+    assert text == (
+        "profile: control -> wire\n"
+        "time_scale: 0.2 -> 1.0\n"
+        "worse   AD-RATE-03    pass -> fail                    The 60 s window truly rolls\n"
+        "1 row changed: 1 worse"
+    )
