@@ -41,6 +41,11 @@ class Job:
         return self.timings.evaluate(self.spec.waits)
 
     @property
+    def needs_all(self) -> bool:
+        """The target has one deployment only and the check wants it for itself: alone, and after the others."""
+        return self.spec.isolation != "shared" and not self.target.startable
+
+    @property
     def wanted(self) -> Wanted:
         needs = self.spec.needs(self.catalogue)
         return Wanted(self.spec.isolation, needs, self.spec.settings, self.spec.nodes, self.variant)
@@ -68,8 +73,10 @@ class Scheduler:
         for job in (job for job in jobs if job.spec.heavy):
             await self._tracked(job, self._run_one(job))
         rest = sorted((job for job in jobs if not job.spec.heavy), key=lambda job: (job.repeat, -job.planned))
-        tasks = [self._tracked(job, self._in_slot(job)) for job in rest]
+        tasks = [self._tracked(job, self._in_slot(job)) for job in rest if not job.needs_all]
         await asyncio.gather(*tasks, return_exceptions=True)
+        for job in (job for job in rest if job.needs_all):
+            await self._tracked(job, self._run_one(job))
 
     def cancel_variant(self, variant: str) -> None:
         """A mutant that was killed needs no further checks."""

@@ -1,6 +1,6 @@
 """Two runs side by side: which rows changed their verdict, came or went."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.reports.finding import WIDTH
@@ -45,9 +45,15 @@ def diff(a: Json, b: Json) -> list[Change]:
     return sorted(changed, key=lambda change: (_ORDER.index(change.word), change.id))
 
 
-def render_diff(a: Json, b: Json, width: int = WIDTH) -> str:
-    changes = diff(a, b)
-    lines = [*_differences(a, b), *(_line(change, width) for change in changes), _total(changes)]
+def differences(a: Json, b: Json) -> list[str]:
+    """What else differs between the runs, because a verdict may have changed for that alone."""
+    changed = (key for key in _CONTEXT if a.get(key) != b.get(key))
+    return [f"{key}: {visible(_plain(a.get(key)))} -> {visible(_plain(b.get(key)))}" for key in changed]
+
+
+def render(changes: Sequence[Change], context: Sequence[str] = (), width: int = WIDTH) -> str:
+    """Plain lines; `context` is what `differences` says of the same two runs."""
+    lines = [*context, *map(_line, changes), _total(changes)]
     return "\n".join(cut(line, width) for line in lines)
 
 
@@ -57,13 +63,6 @@ def _rows(document: Json) -> dict[str, Json]:
 
 def _verdict(row: Json | None) -> Verdict | None:
     return Verdict(row["verdict"]) if row else None
-
-
-def _differences(a: Json, b: Json) -> Iterator[str]:
-    """What else differs between the runs, because a verdict may have changed for that alone."""
-    for key in _CONTEXT:
-        if a.get(key) != b.get(key):
-            yield f"{key}: {visible(_plain(a.get(key)))} -> {visible(_plain(b.get(key)))}"
 
 
 def _plain(value: object) -> str:
@@ -76,9 +75,9 @@ def _plain(value: object) -> str:
             return str(value)
 
 
-def _line(change: Change, width: int) -> str:
+def _line(change: Change) -> str:
     move = f"{change.before or '–'} -> {change.after or '–'}"
-    return cut(f"{change.word:<6}  {change.id:<12}  {move:<30}  {visible(change.title)}", width)
+    return f"{change.word:<6}  {change.id:<12}  {move:<30}  {visible(change.title)}"
 
 
 def _total(changes: Sequence[Change]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from holdfast.reports.text import Json, between, count, cut, seconds, visible, visible_lines
+from holdfast.timeline import Judgement
 
 WIDTH = 110
 _LABEL = 10
@@ -48,15 +49,28 @@ def _body(found: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from _labelled("or" if number else "expected", visible(legal), width)
     if found.get("seen") is not None:
         yield from _labelled("seen", visible(found["seen"]), width)
-    if found.get("reason"):
-        yield from _labelled("reason", visible_lines(found["reason"]), width)
+    if why := reason_beyond(found):
+        yield from _labelled("reason", visible_lines(why), width)
     for timing in found.get("timings", []):
-        if timing.get("verdict") not in {None, "pass"}:
+        if timing.get("verdict") not in {None, Judgement.HOLDS}:
             yield from _labelled("timing", timing_text(timing), width)
     for warning in found.get("warnings", []):
         yield from _labelled("warning", visible(warning), width)
     if known := found.get("known"):
         yield from _labelled("known", known_text(known), width)
+
+
+def reason_beyond(found: Mapping[str, Any]) -> str:
+    """What the reason says that expected, seen and known do not say already."""
+    reason = str(found.get("reason") or "")
+    expected, seen = found.get("expected") or [], found.get("seen")
+    if reason == seen:
+        return ""
+    both = f"expected {' or '.join(expected)}; seen {seen}"
+    if not expected or both not in reason:
+        return reason
+    rest = reason.replace(both, "").strip(" :()")
+    return "" if rest == (found.get("known") or {}).get("reason") else rest
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:
@@ -90,6 +104,7 @@ def timing_text(timing: Mapping[str, Any]) -> str:
     if timing.get("tolerance_s"):
         text += f" ± {seconds(timing['tolerance_s'])}"
     text += f", observed {interval_text(timing.get('observed_s'))}"
+    text += f" ({timing['verdict']})" if timing.get("verdict") else ""
     return visible(f"{text}; {timing['note']}" if timing.get("note") else text)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from holdfast.reports.finding import detail_text, interval_text, known_text, verdict_text
-from holdfast.reports.picture import meter, timeline
+from holdfast.reports.finding import detail_text, interval_text, known_text, reason_beyond
+from holdfast.reports.picture import look, meter, timeline
 from holdfast.reports.summary import group_of, outcome_line, reconciliation_line
 from holdfast.reports.text import Json, count, seconds
 from holdfast.verdict import Verdict
@@ -91,12 +91,13 @@ def _environment() -> Environment:
         "detail": detail_text,
         "known": known_text,
         "link": web_link,
-        "verdict": verdict_text,
+        "beyond": reason_beyond,
     }
     environment.globals |= {
         "signs": SIGNS,
         "count": count,
         "meter": meter,
+        "look": look,
         "timeline": timeline,
         "tightest": tightest,
         "reconciliation": reconciliation_line,
@@ -139,7 +140,7 @@ def _short(value: Any) -> str:
         case float():
             return f"{value:.4g}"
         case dict():
-            return " ".join(f"{_short(item)}" for item in value.values())
+            return ", ".join(f"{key} {_short(item)}" for key, item in value.items())
         case None:
             return "–"
         case _:

@@ -90,8 +90,13 @@ class Fold:
         self._started: dict[str, float] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Takes one event. Unknown ones are left alone: a newer run may say more than this reader knows."""
+        """Takes one event. Unknown ones are left alone: a newer run may say more than this reader knows.
+
+        A check of a variant speaks of a mutant, not of the target.
+        """
         said: Json = clean(dict(event))
+        if said.get("variant"):
+            return
         match said.get("event"):
             case "run.started":
                 self._start(said)
@@ -126,7 +131,7 @@ class Fold:
 
     def results(self) -> Results:
         planned = self._planned_checks()
-        ids = [*planned, *(check for check in self._attempts if check not in planned)]
+        ids = dict.fromkeys([*planned, *self._attempts, *self._left_out_checks()])
         checks = {check: self._check(check, planned.get(check)) for check in ids}
         rows = [row for plan in self.plan.get("rows", []) if (row := self._row(plan, checks))]
         return Results(self.run, self.plan, rows, list(checks.values()), self._audit, self._end)
@@ -137,17 +142,28 @@ class Fold:
         for row in self.plan.get("rows", []):
             for part in row.get("parts", []):
                 if self._status(row, part)[0] is None and _inside(part):
-                    for check in part.get("checks", []):
+                    for check in (check for check in part.get("checks", []) if check not in self._left_out):
                         planned.setdefault(check, []).append(_place(row["id"], part["part"]))
         return planned
+
+    def _left_out_checks(self) -> list[str]:
+        """Checks that the plan names and the run's budget leaves out; their parts must not read as green."""
+        named = {
+            c for row in self.plan.get("rows", []) for part in row.get("parts", []) for c in part.get("checks", [])
+        }
+        return [check for check in self._left_out if check in named]
+
+    @property
+    def _left_out(self) -> dict[str, str]:
+        """What the plan leaves out, rows and single checks alike, and why."""
+        return {left["id"]: f"left out: {left['reason']}" for left in self.plan.get("left_out", [])}
 
     def _status(self, row: Json, part: Json) -> tuple[Verdict | None, str]:
         """The verdict that the plan itself gives a part, and why; none for a part that is to be looked at."""
         if row.get("excluded"):
             return Verdict.NOT_APPLICABLE, row["excluded"]
-        for left in self.plan.get("left_out", []):
-            if left["id"] == row["id"]:
-                return Verdict.INCONCLUSIVE, f"left out: {left['reason']}"
+        if why := self._left_out.get(row["id"]):
+            return Verdict.INCONCLUSIVE, why
         return _STATUS.get(part.get("status", "planned")), part.get("reason") or ""
 
     def _check(self, check: str, planned: list[Json] | None) -> CheckResult:
@@ -172,6 +188,8 @@ class Fold:
 
     def _unfinished(self, check: str, finals: list[Json], planned: bool) -> str:
         """Why a check is not through with all its repeats; empty when it is."""
+        if not finals and check in self._left_out:
+            return self._left_out[check]
         due = int(self.run.get("repeat") or 1) if planned else 1
         done = len({attempt["repeat"] for attempt in finals})
         if done >= due:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from holdfast.reports.text import Json
+from holdfast.timeline import Judgement
+from holdfast.timings import OURS_TO_WARN
+from holdfast.verdict import Verdict
 
 WIDTH = 420.0
 
@@ -45,6 +48,17 @@ def timeline(timing: Json) -> Timeline | None:
         open_ended=high is None,
         seen=bool(ends),
     )
+
+
+def look(timing: Json) -> Verdict:
+    """The verdict whose colour a timing wears: what became of it is a judgement, not a verdict of its own."""
+    match timing["verdict"]:
+        case Judgement.HOLDS | None:
+            return Verdict.PASS
+        case Judgement.MISSED:
+            return Verdict.WARN if timing["kind"] in OURS_TO_WARN else Verdict.FAIL
+        case _:
+            return Verdict.INCONCLUSIVE
 
 
 def meter(margin: float | None) -> int:

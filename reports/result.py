@@ -153,7 +153,7 @@ class Results:
     def reconciliation(self) -> Json:
         planned = [check for check in self.checks if check.planned]
         missing = [check.check for check in planned if not check.finals]
-        unexpected = [check.check for check in self.checks if not check.planned]
+        unexpected = [check.check for check in self.checks if not check.planned and check.attempts]
         notes = self._disagreements()
         return {
             "rows_planned": len(self.rows),

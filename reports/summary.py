@@ -24,7 +24,7 @@ def plan_line(document: Json) -> str:
         count(plan["faults"], "fault"),
     ]
     estimate = f"about {seconds(planned['wall_s'])}" if planned["wall_s"] is not None else "no estimate"
-    left = f"; {count(len(plan['left_out']), 'row')} left out" if plan["left_out"] else ""
+    left = f"; {len(plan['left_out'])} left out" if plan["left_out"] else ""
     return f"plan: {', '.join(parts)}, {estimate}{left}"
 
 

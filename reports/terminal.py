@@ -60,6 +60,8 @@ class Terminal:
 
     def handle(self, event: Mapping[str, Any]) -> None:
         """Shows one event. Besides the stream's it takes `check.waiting`, which only lives here."""
+        if event.get("variant"):
+            return
         said: Json = clean(dict(event))
         self._fold.add(event)
         match said.get("event"):
@@ -120,10 +122,11 @@ class Terminal:
         )
 
     def _check_waiting(self, said: Json) -> None:
+        left = said.get("until_s")
         for (check, repeat), running in self._progress.running.items():
             if check == said["check"] and repeat == said.get("repeat", repeat):
                 running.waiting_for = said.get("waiting_for", "")
-                running.until_s = said.get("until_s")
+                running.until_s = None if left is None else said.get("at", self._now()) + left
                 return
 
     def _check_finished(self, said: Json) -> None:

@@ -1,7 +1,10 @@
 """The target's Redis as the wire sheet lays it out; the descriptor may spell keys otherwise."""
 
 import contextlib
+import re
+import uuid
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 from redis.asyncio import Redis
@@ -81,6 +84,21 @@ class Keys:
                 return kind
 
     @contextlib.asynccontextmanager
+    async def recording(self) -> AsyncIterator[list["Command"]]:
+        """Every command that Redis runs while the block lasts; the list is complete once the block has ended."""
+        commands: list[Command] = []
+        async with self.redis.monitor() as raw:
+            yield commands
+            end = f"end of recording {uuid.uuid4()}"
+            await self.redis.echo(end)
+            while end not in (command := Command.parse(await raw.connection.read_response())).words:
+                commands.append(command)
+
+    async def write_commands(self) -> frozenset[str]:
+        """Names of the commands that change data, as this Redis classes them."""
+        return frozenset(await self.redis.execute_command("ACL", "CAT", "write"))  # type: ignore[no-untyped-call]  # untyped in redis-py
+
+    @contextlib.asynccontextmanager
     async def monitor(self) -> AsyncIterator["Monitor"]:
         """Every command that Redis runs while the block lasts."""
         async with self.redis.monitor() as raw:
@@ -94,3 +112,51 @@ class Monitor:
     async def next(self) -> str:
         command = await self._raw.next_command()
         return str(command["command"])
+
+
+_MONITORED = re.compile(r"[\d.]+ \[\d+ (?P<client>\S+)\] (?P<words>.*)", re.DOTALL)
+_WORD = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_INSIDE_A_SCRIPT = "lua"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command as MONITOR shows it: who sent it, and its words with the quoting taken off."""
+
+    client: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        if (found := _MONITORED.match(line)) is None:
+            return cls("", (line,))
+        words = (word.replace('\\"', '"').replace("\\\\", "\\") for word in _WORD.findall(found["words"]))
+        return cls(found["client"], tuple(words))
+
+    @property
+    def name(self) -> str:
+        return self.words[0].lower()
+
+    @property
+    def in_script(self) -> bool:
+        return self.client == _INSIDE_A_SCRIPT
+
+    def mentions(self, text: str) -> bool:
+        return any(text in word for word in self.words[1:])
+
+
+def atomic_groups(commands: list[Command]) -> list[list[Command]]:
+    """Commands that ran with nothing in between: a script with what it called, a transaction, or one command alone."""
+    groups: list[list[Command]] = []
+    transactions: dict[str, list[Command]] = {}
+    for command in commands:
+        if not groups or not (command.in_script or command.client in transactions):
+            groups.append([])
+        # Redis shows what stands in MULTI … EXEC when it runs; other clients may come between MULTI and that.
+        group = transactions.get(command.client, groups[-1])
+        group.append(command)
+        if command.name == "multi":
+            transactions[command.client] = group
+        elif command.name in {"exec", "discard"}:
+            transactions.pop(command.client, None)
+    return groups

@@ -94,6 +94,11 @@ class Socket:
             raise Finding([f"a {kind} frame"], self.describe())
         return frame
 
+    async def was_refused(self) -> bool:
+        """Whether the target turned this socket away, once it has shown what it does with it."""
+        await self._wait(lambda: bool(self.frames) or not self.open_now)
+        return self.refused
+
     async def beat(self) -> None:
         """One heartbeat, acknowledged; anything else is a finding."""
         before = len(self.frames)
@@ -132,6 +137,12 @@ class Socket:
             transport = self._ws._writer.transport  # noqa: SLF001 - aiohttp has no public way to break off
             transport.abort()
         return Moment(before, time.monotonic())
+
+    def inject(self, data: bytes, what: str) -> None:
+        """Bytes on the TCP connection as they are, for frames that no WebSocket library would build."""
+        self._context.transcript.sent(f"{what}  ({self._name})")
+        if self._ws is not None and not self._ws.closed:
+            self._ws._writer.transport.write(data)  # noqa: SLF001 - aiohttp has no public way to write past its framing
 
     async def close(self, code: int = 1000) -> Moment:
         self.stop_beating()

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast.reference.admission.redislink import RedisAway
@@ -11,8 +12,7 @@ from holdfast.reference.admission.verdicts import Record, Verdict
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
 
-ROUNDING = 0.001
-"""The loop's timers count whole milliseconds and may fire half a one early; a timeout is never early."""
+COARSE = 0.002
 
 
 def fresh_id() -> str:
@@ -46,7 +46,6 @@ class Attempt:
 class Attempts:
     def __init__(self, node: "Node") -> None:
         self.node = node
-        self._time = asyncio.get_running_loop().time
 
     def deadline_of(self, received: float) -> float:
         """Counted from receipt, whatever the request says."""
@@ -55,10 +54,10 @@ class Attempts:
     async def settle(self, attempt: Attempt) -> Verdict:
         self.begin(attempt)
         try:
-            async with asyncio.timeout_at(attempt.deadline + ROUNDING):
+            async with asyncio.timeout(attempt.deadline - monotonic()):
                 verdict = await self.decide(attempt)
         except TimeoutError:
-            verdict = self.timed_out(attempt)
+            verdict = await self.timed_out(attempt)
         except RedisAway:
             verdict = self.outage(attempt)
         self.finish(attempt, verdict)
@@ -122,7 +121,10 @@ class Attempts:
         await asyncio.get_running_loop().create_future()
         raise AssertionError("A future that nobody fulfils was fulfilled.")
 
-    def timed_out(self, attempt: Attempt) -> Verdict:
+    async def timed_out(self, attempt: Attempt) -> Verdict:
+        """The loop's clock is coarse and its timers may fire a little early; a timeout never does."""
+        if (left := attempt.deadline - monotonic()) > 0:
+            await asyncio.sleep(left + COARSE)
         self.undo_late(attempt)
         return {"outcome": "timeout", "reason": "TIMEOUT"}
 
@@ -159,7 +161,7 @@ class Attempts:
         return "throttled" if verdict.get("reason") == "RATE_LIMITED" else verdict["outcome"]
 
     def elapsed(self, attempt: Attempt) -> float:
-        return self._time() - attempt.received
+        return monotonic() - attempt.received
 
     def succeeded(self, attempt: Attempt, verdict: Verdict) -> None:
         if verdict.get("reconnected"):

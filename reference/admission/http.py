@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -32,7 +33,6 @@ NOBODY = "?"
 class Http:
     def __init__(self, node: "Node") -> None:
         self.node = node
-        self._time = asyncio.get_running_loop().time
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -90,7 +90,7 @@ class Http:
     async def connect(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         attempt = self.received(request, instance_id)
         try:
-            async with asyncio.timeout_at(attempt.deadline):
+            async with asyncio.timeout(None if request.content.is_eof() else self.node.settings.attempt_deadline):
                 self.read_body(attempt, request, await read_object(request))
         except Refusal as refusal:
             attempt.malformed = refusal.status
@@ -99,7 +99,7 @@ class Http:
         return self.answered(attempt, await self.node.attempts.settle(attempt))
 
     def received(self, request: web.BaseRequest, instance_id: str) -> Attempt:
-        now = self._time()
+        now = monotonic()
         user_id = self.node.identity.authenticate(request.headers.get("Authorization", ""))
         deadline = self.node.attempts.deadline_of(now)
         return Attempt(instance_id=instance_id, user_id=user_id, received=now, deadline=deadline)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from holdfast.reference.admission.redislink import RedisAway
@@ -14,20 +15,19 @@ if TYPE_CHECKING:
 class Janitor:
     def __init__(self, node: "Node") -> None:
         self.node = node
-        self._time = asyncio.get_running_loop().time
-        self._next = self._time() + self.interval()
+        self._next = monotonic() + self.interval()
 
     def interval(self) -> float:
         return self.node.settings.janitor_interval
 
     def hold(self) -> None:
         """After an interruption all nodes get one interval to write the heartbeats of their live sockets again."""
-        self._next = self._time() + self.interval()
+        self._next = monotonic() + self.interval()
 
     async def run(self) -> None:
         while True:
-            if self._time() < self._next:
-                await asyncio.sleep(self._next - self._time())
+            if monotonic() < self._next:
+                await asyncio.sleep(self._next - monotonic())
                 continue  # held meanwhile, perhaps
             self._next += self.interval()
             try:
@@ -37,7 +37,7 @@ class Janitor:
 
     async def clean(self) -> Counter[str]:
         """One pass. The counts are by reason of the end."""
-        now = self._time()
+        now = monotonic()
         ended = await self.node.store.reap(self.node.store.clock.redis_ms(now + self.node.settings.heartbeat_interval))
         if ended is None:
             self.hold()

@@ -21,6 +21,7 @@ from holdfast.reference.admission.parts import Parts
 from holdfast.reference.admission.settings import BadSetting, Settings, settings_from
 
 SETTLE_SECONDS = 2.0
+FIRST_REDIS_SECONDS = 1.0
 
 
 class Node:
@@ -72,6 +73,7 @@ class Node:
         )
         await runner.setup()
         self.start()
+        await self.link.first(FIRST_REDIS_SECONDS)
         await self.listen(runner)
         self.events.log("info", f"Listening on {self.settings.host}:{self.settings.port}.")
         await self.stopping.wait()

@@ -104,6 +104,7 @@ class RedisLink:
         self._on_connect = on_connect
         self._wire: _Wire | None = None
         self._task: asyncio.Task[None] | None = None
+        self._came_up = asyncio.Event()
         self.connections = 0
 
     @property
@@ -114,6 +115,11 @@ class RedisLink:
         if self._wire is None:
             raise RedisAway("There is no connection to Redis.")
         return self._wire.call(*words)
+
+    async def first(self, seconds: float) -> None:
+        """Wait for the first connection, but no longer than this: a node serves also while Redis is away."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._came_up.wait(), seconds)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._keep_up())
@@ -138,6 +144,7 @@ class RedisLink:
             await self._on_connect(wire.call)
             self._wire = wire
             self.connections += 1
+            self._came_up.set()
             await wire.lost
         finally:
             self._wire = None
@@ -199,5 +206,5 @@ class RedisClock:
             self._error, self._taken = error, received
 
     def redis_ms(self, moment: float) -> float:
-        """The Redis time, in milliseconds, at a moment of the loop's clock."""
+        """The Redis time, in milliseconds, at a moment of this process's monotonic clock."""
         return (moment + self._offset) * 1000

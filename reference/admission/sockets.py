@@ -36,10 +36,6 @@ class Socket:
     beat_again: bool = False
 
 
-def send(ws: web.WebSocketResponse, frame: Record) -> asyncio.Task[None]:
-    return asyncio.ensure_future(ws.send_str(json.dumps(frame)))
-
-
 class Sockets:
     def __init__(self, node: "Node") -> None:
         self.node = node
@@ -70,7 +66,7 @@ class Sockets:
         self, ws: web.WebSocketResponse, request: web.BaseRequest, user_id: str, instance_id: str
     ) -> None:
         """The token presented in the handshake: the same attempt as by HTTP, then the socket at once."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         http, query = self.node.http, request.query
         attempt = Attempt(
             instance_id=instance_id, user_id=user_id, received=now, deadline=self.node.attempts.deadline_of(now)

@@ -1,7 +1,7 @@
 """The scripts as typed calls (spec 1, 10, 11). Everything that nodes share is behind these."""
 
-import asyncio
 import json
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import hiredis
@@ -21,22 +21,21 @@ class Store:
         self.node = node
         self.scripts = node.scripts.all
         self.clock = RedisClock()
-        self._time = asyncio.get_running_loop().time
 
     async def prepare(self, call: Call) -> None:
         """On each new connection: the scripts are loaded and the clocks compared."""
         for script in self.scripts.values():
             await call("SCRIPT", "LOAD", script.text)
-        sent = self._time()
+        sent = monotonic()
         seconds, microseconds = await call("TIME")
-        self.clock.observe(sent, self._time(), int(seconds) * 1000 + int(microseconds) / 1000)
+        self.clock.observe(sent, monotonic(), int(seconds) * 1000 + int(microseconds) / 1000)
 
     async def run(self, name: str, facts: Record, call: Call | None = None) -> Any:
         """One run of one script: facts in, verdict out."""
         call = call or self.node.link.call
-        sent = self._time()
+        sent = monotonic()
         answer = json.loads(await self._evaluate(name, _dumps(facts), call))
-        received = self._time()
+        received = monotonic()
         self.clock.observe(sent, received, answer["at"])
         if received - sent > self.node.settings.heartbeat_interval:
             self.node.recovery.stalled()

@@ -50,15 +50,15 @@ async def _read(request: web.BaseRequest) -> bytes:
     too_large = Refusal(413, "INVALID_REQUEST", f"The body is larger than {BODY_LIMIT} bytes.")
     if (request.content_length or 0) > BODY_LIMIT:
         raise too_large
-    chunks = bytearray()
+    chunks = b""
     try:
-        while chunk := await request.content.readany():
-            chunks += chunk
+        while not request.content.at_eof():
+            chunks += await request.content.readany()
             if len(chunks) > BODY_LIMIT:
                 raise too_large
     except (ClientPayloadError, ConnectionError, web.RequestPayloadError):
         raise Refusal(400, "INVALID_REQUEST", "The body could not be read.") from None
-    return bytes(chunks)
+    return chunks
 
 
 def text_of(body: dict[str, Any], name: str, *, most: int = 1000) -> str | None:

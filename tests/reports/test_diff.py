@@ -1,4 +1,4 @@
-from holdfast.reports.diff import Change, diff, render_diff
+from holdfast.reports.diff import Change, diff, differences, render
 from holdfast.reports.model import fold_events
 from holdfast.verdict import Verdict
 from tests.reports.streams import RATE, STATE, Event, ended, finished, part, plan, row, small_run, started
@@ -12,7 +12,8 @@ def run(rate: str, *more: Event, **settings: object) -> Event:
 def test_a_run_does_not_differ_from_itself() -> None:
     document = fold_events(small_run()).to_json()
     assert diff(document, document) == []
-    assert render_diff(document, document) == "no row changed"
+    assert differences(document, document) == []
+    assert render([]) == "no row changed"
 
 
 def test_worse_comes_first_then_gone_new_and_better() -> None:
@@ -25,8 +26,8 @@ def test_worse_comes_first_then_gone_new_and_better() -> None:
 
 
 def test_the_rendering_says_what_else_differs() -> None:
-    text = render_diff(run("pass"), run("fail", time_scale=1.0, profile="wire"))
-    assert text == (
+    before, after = run("pass"), run("fail", time_scale=1.0, profile="wire")
+    assert render(diff(before, after), differences(before, after)) == (
         "profile: control -> wire\n"
         "time_scale: 0.2 -> 1.0\n"
         "worse   AD-RATE-03    pass -> fail                    The 60 s window truly rolls\n"

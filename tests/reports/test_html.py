@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.reports import html
 from holdfast.reports.model import fold_events
-from holdfast.reports.picture import WIDTH, meter, timeline
+from holdfast.reports.picture import WIDTH, look, meter, timeline
 from tests.reports.streams import RATE, Event, ended, finished, hostile_run, part, plan, row, small_run, started
 
 VOID = {"meta", "input", "col", "br"}
@@ -138,6 +138,21 @@ def test_what_never_came_is_drawn_to_the_edge() -> None:
 def test_without_a_budget_there_is_nothing_to_draw() -> None:
     assert timeline({"budget_s": None, "observed_s": [1.0, 2.0]}) is None
     assert timeline({"budget_s": 0.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("judgement", "kind", "verdict"),
+    [
+        ("holds", "seed", "pass"),
+        ("missed", "seed", "fail"),
+        ("missed", "bound", "warn"),
+        ("straddles", "seed", "inconclusive"),
+        ("machine", "bound", "inconclusive"),
+        (None, "seed", "pass"),
+    ],
+)
+def test_a_timing_wears_the_colour_of_what_it_leads_to(judgement: str | None, kind: str, verdict: str) -> None:
+    assert look({"verdict": judgement, "kind": kind}) == verdict
 
 
 def test_a_missed_budget_is_an_empty_bar() -> None:

@@ -186,6 +186,21 @@ def test_a_row_left_out_for_the_budget_is_not_decided() -> None:
     assert document["plan"]["reconciliation"]["missing"] == []
 
 
+def test_a_check_left_out_for_the_budget_keeps_its_part_from_reading_green() -> None:
+    left_out = [{"id": STATE, "reason": "over the budget of 30 s"}]
+    announced = plan(row("AD-RATE-03", part(1, [RATE, STATE])), left_out=left_out)
+    document = folded(started(), announced, finished(RATE, "pass", ("AD-RATE-03", 1)), ended(2))
+    assert document["requirements"][0]["verdict"] == "inconclusive"
+    assert document["requirements"][0]["reason"] == "left out: over the budget of 30 s"
+    assert document["plan"]["reconciliation"]["agrees"] is True
+
+
+def test_checks_of_a_mutant_say_nothing_about_the_target() -> None:
+    mutant = finished(RATE, "fail", ("AD-RATE-03", 1), variant="AD-RATE-03/1")
+    document = folded(*one_check_run(mutant, finished(RATE, "pass", ("AD-RATE-03", 1))))
+    assert document["requirements"][0]["verdict"] == "pass"
+
+
 def test_a_check_may_fail_a_part_that_the_plan_thought_out_of_sight_but_never_pass_it() -> None:
     blind = part(2, [], status="not-observable", reason="needs clock", hook="[settings] clock_offset")
     announced = [started(), plan(row("AD-RATE-03", part(1, [RATE]), blind))]

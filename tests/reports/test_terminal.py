@@ -35,7 +35,7 @@ AD-RATE-03  MUST  The 60 s window truly rolls                                   
   expected  429 RATE_LIMITED on the 6th attempt (5 failures within 6.1 s)
   or        503 during an outage
   seen      200 success
-  timing    rate_window (seed): budget 12.0 s ± 400 ms, observed 13.100 to 13.200 s
+  timing    rate_window (seed): budget 12.0 s ± 400 ms, observed 13.100 to 13.200 s (missed)
      +0.000  → POST /instances/i1/connect  clientBuild=stale        ← 200 failed VERSION_MISMATCH  remaining 4
      +0.080  ! link redis cut  {"bytes": 312}
      +6.087  → POST /instances/i1/connect  clientBuild=dev-build    ← 200 success
@@ -93,6 +93,17 @@ def test_a_target_cannot_pose_as_one_of_our_labels() -> None:
     assert "\n            repeat x" in text
 
 
+def test_a_reason_that_only_repeats_expected_and_seen_is_not_printed_again() -> None:
+    found = {"verdict": "fail", "expected": ["429", "503"], "seen": "200"}
+    assert "reason" not in render_finding([], {**found, "reason": "expected 429 or 503; seen 200"})
+    assert "reason    the lock was in force" in render_finding(
+        [], {**found, "reason": "expected 429 or 503; seen 200 (the lock was in force)"}
+    )
+    known = {"reason": "pending", "link": None, "expires": None}
+    text = render_finding([], {**found, "reason": "pending: expected 429 or 503; seen 200", "known": known})
+    assert text.count("pending") == 1
+
+
 def test_a_repeated_finding_is_printed_once() -> None:
     runs = [finished(RATE, "fail", ("AD-RATE-03", 1), repeat=repeat, **EVIDENCE) for repeat in (1, 2, 3)]
     text = shown([started(repeat=3), plan(row("AD-RATE-03", part(1, [RATE]))), *runs, ended(1)])
@@ -142,7 +153,7 @@ def screen(events: Iterable[Event], now: float, width: int = 100) -> str:
 
 
 def test_the_live_screen_shows_what_each_check_waits_for() -> None:
-    waiting = {"event": "check.waiting", "check": RATE, "waiting_for": "the window to roll", "until_s": 9.0}
+    waiting = {"event": "check.waiting", "check": RATE, "waiting_for": "the window to roll", "at": 2.0, "until_s": 7.0}
     text = screen(
         [
             started(),
