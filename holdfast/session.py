@@ -94,7 +94,6 @@ class CheckSession:
         """The ids of checks as all their repeats have ended."""
         if problem := nothing_listens(self.target):
             pytest.exit(problem, returncode=2)
-        self._announce()
         before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         try:
             yield from self._run(params)
@@ -142,6 +141,7 @@ class CheckSession:
         engine.open()
         if problem := self._cannot_start(engine):
             pytest.exit(problem, returncode=2)
+        self._announce()
         for job, outcome in engine.run(self._jobs(params)):
             done = self._outcomes.setdefault(job.check, [])
             done.append(outcome)

@@ -43,6 +43,7 @@ class Progress:
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=2)
         table.add_column(no_wrap=True, justify="right")
+        table.add_column(no_wrap=True, justify="right")
         for line in lines:
             table.add_row(*line)
         hidden = len(running) - len(lines)
@@ -58,21 +59,20 @@ class Progress:
         planned = f" of about {seconds(self.planned_wall_s)}" if self.planned_wall_s else ""
         grid.add_row(
             Text(f"{self.done}/{self.total} checks{red}", style="bold"),
-            ProgressBar(total=max(self.total, 1), completed=self.done),
+            ProgressBar(total=max(self.total, 1), completed=self.done, complete_style="cyan"),
             Text(f"{seconds(max(now, 0.0))}{planned}"),
         )
         return grid
 
 
-def _line(check: Running, now: float) -> tuple[Text, Text, Text, Text]:
+def _line(check: Running, now: float) -> tuple[Text, ...]:
     elapsed = seconds(max(now - check.started, 0.0))
     planned = f" / {seconds(check.planned_s)}" if check.planned_s else ""
-    waits = visible(check.waiting_for)
-    if check.until_s is not None and check.until_s > now:
-        waits += f" ({seconds(check.until_s - now)})"
+    left = f"{seconds(check.until_s - now)} left" if check.until_s is not None and check.until_s > now else ""
     return (
         Text("  " + (check.ids[0] if check.ids else "–")),
         Text(visible(check.title)),
-        Text(waits, style="dim"),
+        Text(visible(check.waiting_for), style="dim"),
+        Text(left, style="dim"),
         Text(elapsed + planned),
     )

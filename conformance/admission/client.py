@@ -4,6 +4,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import aiohttp
@@ -15,9 +16,9 @@ from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, Request
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Absent, Finding, NotApplicable, expect
+from holdfast.finding import Absent, Finding, Inconclusive, NotApplicable, expect
 from holdfast.observe import Metrics, json_lines
-from holdfast.spectime import SpecTime
+from holdfast.spectime import POLL, SpecTime
 from holdfast.timeline import Moment
 
 R = TypeVar("R")
@@ -81,6 +82,12 @@ class Admission:
         user = self.identities.user()
         self.context.transcript.secrets.register(user.bearer, "bearer")
         return user
+
+    async def lose(self, socket: Socket) -> Moment:
+        """Drop a socket and leave the target the moment that it takes to notice."""
+        dropped = await socket.drop()
+        await self.T.sleep(self.T.wait_tolerance, "the target to notice the drop")
+        return dropped
 
     # ------------------------------------------------------------- calls
 
@@ -184,6 +191,18 @@ class Admission:
     async def metrics_of_all(self) -> list[Metrics]:
         return [await self.metrics(node) for node in self.nodes]
 
+    async def total(self, name: str, **labels: str) -> float:
+        """A counter is each node's own, so that only the sum over the nodes says what was counted."""
+        return sum(metrics.total(name, **labels) for metrics in await self.metrics_of_all())
+
+    async def settles(self, look: Callable[[], Awaitable[R]], *legal: Any, why: str) -> R:
+        """Counters and log lines may be a moment behind the answer; what is not right by `prompt_never` is wrong."""
+        end = time.monotonic() + self.T.prompt_never
+        while (seen := await look()) not in legal and time.monotonic() < end:
+            await self.T.sleep(2 * POLL, why)
+        expect(seen, *legal, why=why)
+        return seen
+
     def events(self, **wanted: Any) -> list[dict[str, Any]]:
         """Event lines of all nodes, in order of each node's log, with these field values."""
         lines = (line for node in self.deployment.nodes.values() for line in node.log_lines())
@@ -199,6 +218,15 @@ class Admission:
         return await self.T.until(look, give_up=within, what=f"the event {name}")
 
 
+@dataclass(frozen=True)
+class Held:
+    """A session that its client keeps alive."""
+
+    character: Character
+    answer: Answer
+    socket: Socket
+
+
 class Instance:
     """One instance of the target: the place that characters connect to."""
 
@@ -211,6 +239,25 @@ class Instance:
 
     async def drain(self, *, on: bool = True, node: str | None = None) -> Answer:
         return await self.admission.administer(wire.drain(self.id, enabled=on), node=node)
+
+    def request(
+        self,
+        character: str | None,
+        *,
+        token: Any = None,
+        replace: str | None = None,
+        build: str | None = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """A connect as it goes over the wire, for checks that send it with other credentials or another body."""
+        return self.admission._codec.connect(  # noqa: SLF001 - one driver in two classes
+            self.id,
+            character=character,
+            build=self.admission.build if build == "" else build,
+            token=token,
+            replace=replace,
+            extra=extra,
+        )
 
     async def connect(
         self,
@@ -226,20 +273,20 @@ class Instance:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """connect(c): the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
-        request = self.admission._codec.connect(  # noqa: SLF001 - one driver in two classes
-            self.id,
-            character=character.id,
-            build=self.admission.build if build == "" else build,
-            token=token,
-            replace=replace,
-            extra=extra,
-        )
+        request = self.request(character.id, build=build, token=token, replace=replace, extra=extra)
         user = as_user or character.user
         return await self.admission.call(request, user, node=node, url=url, headers=headers)
 
     async def fail(self, character: Character, *, node: str | None = None) -> Answer:
         """One attempt that counts as a failure under every reading: a wrong build."""
         return await self.connect(character, build="old", node=node)
+
+    async def lock(self, character: Character, *, node: str | None = None) -> Answer:
+        """Fail until the limiter locks the user; the answer to the failure that does it."""
+        for _ in range(self.admission.T.count("rate_failures")):
+            answer = await self.fail(character, node=node)
+            expect(answer, wire.refused("VERSION_MISMATCH"), why="while arranging the check")
+        return answer
 
     async def admit(self, character: Character, *, node: str | None = None) -> Answer:
         """Connect as an arrangement: anything but success ends the check here."""
@@ -265,6 +312,12 @@ class Instance:
             await self.enqueue(character)
         return people
 
+    async def crowd(self, count: int) -> list[Character]:
+        """So many fresh characters waiting, in whatever order they came."""
+        people = await self.admission.characters(count)
+        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people])  # type: ignore[misc]
+        return people
+
     async def status(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
         request = wire.queue_status(self.id, character.id)
         return await self.admission.call(request, as_user or character.user, node=node)
@@ -277,6 +330,14 @@ class Instance:
     async def unqueue(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
         request = wire.unqueue(self.id, character.id)
         return await self.admission.call(request, as_user or character.user, node=node)
+
+    async def offer(self, character: Character, *, node: str | None = None) -> str:
+        """The replacement token that a second attempt of a running session is offered; none ends the check here."""
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.refused("ALREADY_IN_SESSION"), why="while arranging the check")
+        if not answer.offer:
+            raise Absent(["a replacementToken"], answer.describe(), "while arranging the check")
+        return answer.offer
 
     async def cancel(self, offer: str, character: Character, *, as_user: User | None = None) -> Answer:
         if not self.admission.features.get("cancel_replacement", True):
@@ -308,6 +369,25 @@ class Instance:
         """Admitted, with its socket open."""
         answer = await self.admit(character, node=node)
         return answer, await self.attach(answer.session_id, character, node=node)
+
+    async def dropped(self, character: Character, *, node: str | None = None) -> tuple[Answer, Moment]:
+        """Admitted, with its socket opened and lost again: a session in grace, and when its grace began."""
+        answer, socket = await self.join(character, node=node)
+        return answer, await self.admission.lose(socket)
+
+    async def reclaim(self, character: Character, token: str, *, gone: Moment, node: str | None = None) -> Answer:
+        """connect(c, token=t) inside the token's life; an answer after its end would be our own lateness."""
+        answer = await self.connect(character, token=token, node=node)
+        if answer.received > gone.lo + self.admission.T.token_ttl:
+            raise Inconclusive(f"the token was presented {answer.received - gone.lo:.2f} s after the drop, too late")
+        return answer
+
+    async def hold(self, character: Character | None = None, *, node: str | None = None) -> "Held":
+        """Admitted and beating, so that the slot stays taken however long the check takes."""
+        owner = character or await self.admission.character()
+        answer, socket = await self.join(owner, node=node)
+        socket.keep_beating(self.admission.T.heartbeat_interval / 3)
+        return Held(owner, answer, socket)
 
     async def admitted(
         self, character: Character, *, within: float, since: Moment | None = None

@@ -1,6 +1,7 @@
 """The target's Redis as the wire sheet lays it out; the descriptor may spell keys otherwise."""
 
 import contextlib
+import json
 import re
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -50,11 +51,19 @@ class Keys:
         template: str = self._templates[key]
         return self._prefix + template.format(*parts)
 
+    def roots(self, *keys: str) -> tuple[str, ...]:
+        """What the names of such keys begin with."""
+        return tuple(self._prefix + self._templates[key].split("{", 1)[0] for key in keys)
+
     async def ask(self, command: str, *args: Any) -> Any:
         """One Redis command, noted as an observation."""
         value = await self.redis.execute_command(command, *args)  # type: ignore[no-untyped-call]  # untyped in redis-py
         self._context.transcript.note(f"redis {command} {' '.join(map(str, args))} = {value!r}")
         return value
+
+    async def members(self, key: str, *parts: str) -> list[str]:
+        """Members of a set, for sampling in a tight loop: looks are not noted one by one."""
+        return sorted(await self.redis.smembers(self.name(key, *parts)))
 
     async def now(self) -> float:
         """The Redis server's clock, in seconds."""
@@ -68,6 +77,14 @@ class Keys:
             async for key in self.redis.scan_iter(match=self._prefix + pattern, count=1000):
                 found[key] = await self._value(key)
         return found
+
+    async def record(self, key: str) -> dict[str, Any]:
+        """The fields of a record, a JSON string or a hash; none when there is no such record or it is neither."""
+        value = await self._value(key)
+        with contextlib.suppress(TypeError, ValueError):
+            value = json.loads(value)
+        self._context.transcript.note(f"redis record {key} = {value!r}")
+        return value if isinstance(value, dict) else {}
 
     async def _value(self, key: str) -> Any:
         kind = await self.redis.type(key)

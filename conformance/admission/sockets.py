@@ -128,6 +128,14 @@ class Socket:
             task.cancel()
         del self._tasks[1:]
 
+    def mute(self) -> Moment:
+        """No sign of life from now on, not even a pong, with the TCP connection kept open."""
+        self._context.transcript.sent(f"silence  ({self._name})")
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+        return Moment.now()
+
     async def drop(self) -> Moment:
         """Abort the TCP connection without a close frame, as a lost client does."""
         self.stop_beating()

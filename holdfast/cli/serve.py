@@ -63,7 +63,7 @@ def _describe(target: Target, deployment: Deployment, folder: Path, violate: str
     yield f'events = "{folder}/d1-{{node}}.log"'
     if target.time_scale < 1 and target.scaled_limits:
         yield f"\n[limits]\n{_table(target.scaled_limits)}"
-    yield f"\n[dialect]\n{_table({k: v for k, v in target.dialect.items() if k != 'tls'})}"
+    yield f"\n[dialect]\n{_table(target.dialect)}"
 
 
 def _inline(table: dict[str, Any]) -> str:

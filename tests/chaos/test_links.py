@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,6 +86,18 @@ async def test_a_wrong_request_is_refused_in_words(guardian: Guardian) -> None:
     with pytest.raises(RefusedError, match="link a: not open"):
         await link.heal()
     await server.close()
+
+
+async def test_a_folder_too_deep_for_a_unix_socket_is_named(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 80)
+    deep.mkdir()
+    guardian = Guardian.launch(parent=deep)
+    try:
+        await guardian.attach()
+        with pytest.raises(ValueError, match="links.sock is too long for a unix socket; set TMPDIR"):
+            await LinkServer.start(guardian, "links")
+    finally:
+        guardian.close()
 
 
 async def test_a_killed_link_process_fails_every_call_with_its_name(guardian: Guardian) -> None:

@@ -1,0 +1,73 @@
+"""Faults between the nodes and their Redis, each with a receipt: a fault that was not there decides nothing."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer
+from holdfast.deployment import Link
+from holdfast.finding import Inconclusive
+from holdfast.timeline import Moment
+
+
+@contextlib.asynccontextmanager
+async def stalled(admission: Admission, *, node: str | None = None, direction: str = "both") -> AsyncIterator[Link]:
+    """Redis accepts commands but answers none; with `direction="down"` it runs them meanwhile, else when it is over."""
+    link = admission.deployment.link(node or admission.nodes[0])
+    await link.stall(direction)
+    admission.context.transcript.note(f"{link.name}: stalled ({direction})")
+    passed = (await link.counters()).bytes_down
+    yield link
+    if (await link.counters()).bytes_down != passed:
+        raise Inconclusive(f"{link.name}: answers came through the stall")
+    await _heal(admission, [link])
+
+
+@contextlib.asynccontextmanager
+async def redis_down(admission: Admission, *, nodes: Sequence[str] = ()) -> AsyncIterator[None]:
+    """Connections to Redis are broken and new ones refused."""
+    links = [admission.deployment.link(node) for node in nodes or admission.nodes]
+    for link in links:
+        await link.refuse()
+        admission.context.transcript.note(f"{link.name}: refused")
+    yield
+    await _broken_all_the_while(links)
+    await _heal(admission, links)
+
+
+@contextlib.asynccontextmanager
+async def redis_cut(admission: Admission, *, node: str | None = None) -> AsyncIterator[None]:
+    """Connections to Redis are reset, those that stand and every new one."""
+    link = admission.deployment.link(node or admission.nodes[0])
+    await link.cut()
+    admission.context.transcript.note(f"{link.name}: cut")
+    yield
+    await _broken_all_the_while([link])
+    await _heal(admission, [link])
+
+
+async def service_back(arena: Instance, character: Character, *, since: Moment, node: str | None = None) -> Moment:
+    """When a newcomer to an instance with a free slot was admitted again, once the fault was over."""
+    T = arena.admission.T
+
+    async def admitted() -> Answer | None:
+        answer = await arena.connect(character, node=node)
+        return answer if answer.outcome == "success" else None
+
+    _, seen = await T.until(
+        admitted, give_up=T.recovery_never, since=since, every=T.deadline_slack / 2, what="admission to work again"
+    )
+    return seen
+
+
+async def _broken_all_the_while(links: Sequence[Link]) -> None:
+    for link in links:
+        if (await link.counters()).open:
+            raise Inconclusive(f"{link.name}: a connection to Redis stood although the link was broken")
+
+
+async def _heal(admission: Admission, links: Sequence[Link]) -> None:
+    for link in links:
+        await link.heal()
+        admission.context.transcript.note(f"{link.name}: healed")

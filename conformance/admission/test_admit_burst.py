@@ -1,0 +1,109 @@
+"""Capacity and queue cap while many connect at once (seed §11 Atomic Admission, Risks)."""
+
+import asyncio
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance, outcomes
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+PLACES = 10
+BURST = 200
+AT_THE_CAP = 50
+# Nodes that take turns clash only now and then: more small rounds tell more than one large one.
+ROUNDS = 6
+
+
+@verifies("AD-ADMIT-03")
+async def test_a_burst_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
+    await _burst_on_free_slots(admission, T, admission.nodes[:1])
+
+
+@verifies("AD-ADMIT-03", part=2)
+async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
+    await _burst_on_free_slots(admission, T, admission.nodes)
+    for _ in range(ROUNDS):
+        arena = await admission.instance(capacity=PLACES)
+        expect(outcomes(await _connect_all(admission, arena, 2 * PLACES)), {"success": PLACES, "queued": PLACES})
+
+
+@verifies("AD-ADMIT-03", waits="queue_cap / 100")
+async def test_a_burst_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
+    await _burst_at_the_cap(admission, T, admission.nodes[:1])
+
+
+@verifies("AD-ADMIT-03", part=2, waits="queue_cap / 100")
+async def test_a_burst_over_three_nodes_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
+    await _burst_at_the_cap(admission, T, admission.nodes)
+
+
+@verifies("AD-ADMIT-03")
+async def test_after_capacity_is_lowered_nobody_is_admitted_above_it(admission: Admission) -> None:
+    await _lower_and_connect(admission, told=admission.nodes[0], asked=admission.nodes[:1])
+
+
+@verifies("AD-ADMIT-03", part=2)
+async def test_capacity_lowered_through_one_node_holds_on_the_others(admission: Admission) -> None:
+    told, *others = admission.nodes
+    await _lower_and_connect(admission, told=told, asked=others)
+
+
+@verifies("AD-ADMIT-03", part=3)
+async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(admission: Admission) -> None:
+    keys = admission.keys()
+    for _ in range(ROUNDS):
+        arena = await admission.instance(capacity=PLACES)
+        slots = keys.name("session_instance", arena.id)
+        people = await admission.characters(AT_THE_CAP)
+        burst = asyncio.ensure_future(_connect_each(admission, arena, people, admission.nodes, at_once=2))
+        await arena.put(capacity=PLACES - 4)
+        highest = limit = max(await keys.ask("SCARD", slots), PLACES - 4)
+        while not burst.done():
+            highest = max(highest, await keys.ask("SCARD", slots))
+        await burst
+        highest = max(highest, await keys.ask("SCARD", slots))
+        assert highest <= limit, f"{highest} sessions after the acknowledgement, {limit} allowed"
+
+
+async def _burst_on_free_slots(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    arena = await admission.instance(capacity=PLACES)
+    waiting = min(BURST - PLACES, T.count("queue_cap"))
+    answers = await _connect_all(admission, arena, PLACES + waiting, nodes)
+    expect(outcomes(answers), {"success": PLACES, "queued": waiting})
+
+
+async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    await arena.crowd(T.count("queue_cap") - PLACES)
+    answers = await _connect_all(admission, arena, AT_THE_CAP, nodes)
+    expect(outcomes(answers), {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
+
+
+async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[str]) -> None:
+    """Every node that is asked afterwards has served the instance before, so that it could remember the old value."""
+    arena = await admission.instance(capacity=PLACES, node=told)
+    inside: list[Held] = [await arena.hold(node=asked[turn % len(asked)]) for turn in range(5)]
+    await arena.put(capacity=6, node=told)
+
+    answers = await _connect_all(admission, arena, AT_THE_CAP, asked)
+    expect(outcomes(answers), {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
+    for held in inside:
+        assert await held.socket.answers(), "a session that was inside before is no longer served"
+
+
+async def _connect_all(
+    admission: Admission, arena: Instance, count: int, nodes: Sequence[str] | None = None
+) -> list[Answer]:
+    return await _connect_each(admission, arena, await admission.characters(count), nodes or admission.nodes)
+
+
+async def _connect_each(
+    admission: Admission, arena: Instance, people: Sequence[Character], nodes: Sequence[str], at_once: int = 64
+) -> list[Answer]:
+    """All at once, the nodes taking turns."""
+    calls = [(character, nodes[turn % len(nodes)]) for turn, character in enumerate(people)]
+    return await admission.parallel([lambda c=c, n=n: arena.connect(c, node=n) for c, n in calls], at_once)  # type: ignore[misc]  # lambda defaults

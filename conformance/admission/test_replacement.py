@@ -1,0 +1,287 @@
+"""Session replacement (seed §7 Security Considerations): offered, confirmed once, cancelled or expired."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.keys import Command, Keys, atomic_groups
+from holdfast.conformance.admission.wire import UUID, locked, refused, status, success
+from holdfast.finding import Absent, Finding, expect
+from holdfast.spectime import SpecTime
+
+# A gap between two Redis calls lasts about a millisecond: many confirmations give it many chances to show.
+CONFIRMS = 10
+RACES = 3
+
+
+async def _offer(arena: Instance, character: Character) -> str:
+    answer = await arena.connect(character)
+    expect(answer, refused("ALREADY_IN_SESSION"))
+    if not UUID.fullmatch(answer.offer):
+        raise Finding(
+            ["replacementToken: a UUID"], answer.describe(), "the owner's further attempt on the same instance"
+        )
+    return answer.offer
+
+
+@verifies("AD-REPL-01", waits="poll_interval + wait_tolerance")
+async def test_a_further_attempt_gets_an_offer_and_nothing_more(admission: Admission, T: SpecTime) -> None:
+    arena, elsewhere = await admission.instance(), await admission.instance()
+    character = await admission.character()
+    session, socket = await arena.join(character)
+
+    await _offer(arena, character)
+    abroad = await elsewhere.connect(character)
+    expect(abroad, refused("ALREADY_IN_SESSION"))
+    assert not abroad.offer, "an offer was made across instances"
+
+    await T.sleep_until(moment(abroad), T.scaled(5), "what a conflicting attempt might do to the running session")
+    await socket.beat()
+    await admission.lose(socket)
+    expect(await arena.connect(character, token=session.token), success(session.session_id))
+
+
+@verifies("AD-REPL-02", waits="prompt")
+async def test_a_confirmation_ends_the_old_session_and_starts_a_new_one(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    old, old_socket = await arena.join(character)
+
+    new = await arena.connect(character, replace=await _offer(arena, character))
+    expect(new, success())
+    assert new.session_id != old.session_id, "the old session id was used again"
+    assert new.token, "the new session has no reconnection token"
+    assert new.token != old.token, "the old reconnection token was used again"
+    closed = await old_socket.closed_by_server(within=T.prompt_never)
+    T.at_most("prompt", since=moment(new), seen=closed, what="the close of the old socket")
+
+    again = await arena.try_attach({"sessionId": old.session_id}, character.user)
+    assert await again.was_refused(), f"a socket on the old session: {again.describe()}"
+    expect(await arena.connect(character, token=old.token), refused(), why="the old reconnection token")
+    new_socket = await arena.attach(new.session_id, character)
+    await new_socket.beat()
+
+
+@verifies("AD-REPL-02", part=2, isolation="quiet")
+async def test_the_old_session_goes_and_the_new_one_comes_in_one_step(admission: Admission) -> None:
+    arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
+    sessions = [(await arena.admit(character)).session_id]
+    async with keys.recording() as commands, _sampling(keys, arena) as samples:
+        await _confirm_often(arena, character, sessions)
+
+    crowded = [members for members in samples if len(members) > 1]
+    expect(crowded, [], why="two sessions of one character in the instance's set")
+    writes, key = await keys.write_commands(), keys.name("session_instance", arena.id)
+    changes = [
+        [command for command in group if command.name in writes and key in command.words]
+        for group in atomic_groups(commands)
+    ]
+    for old, new in zip(sessions, sessions[1:], strict=False):
+        assert any(_moves(group, old) and _moves(group, new) for group in changes), (
+            f"removal of {old} and entry of {new} stand in no common script or transaction"
+        )
+
+
+def _moves(group: Sequence[Command], session: str) -> bool:
+    return any(command.mentions(session) for command in group)
+
+
+async def _confirm_often(arena: Instance, character: Character, sessions: list[str]) -> None:
+    for _ in range(CONFIRMS):
+        answer = await arena.connect(character, replace=await _offer(arena, character))
+        expect(answer, success())
+        sessions.append(answer.session_id)
+
+
+@asynccontextmanager
+async def _sampling(keys: Keys, arena: Instance) -> AsyncIterator[list[list[str]]]:
+    """The instance's set of sessions, looked at as often as Redis answers."""
+    samples: list[list[str]] = []
+
+    async def look() -> None:
+        while True:
+            samples.append(await keys.members("session_instance", arena.id))
+
+    task = asyncio.ensure_future(look())
+    try:
+        yield samples
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    if error := None if task.cancelled() else task.exception():
+        raise error
+
+
+@verifies("AD-REPL-03")
+async def test_a_cancelled_offer_confirms_nothing(admission: Admission) -> None:
+    if not admission.features.get("cancel_replacement", True):
+        return  # then expiry is the cancel, and the next check looks at that
+    arena, character = await admission.instance(), await admission.character()
+    _, socket = await arena.join(character)
+    offer = await _offer(arena, character)
+
+    expect(await arena.cancel(offer, character), status(200))
+    expect(await arena.connect(character, replace=offer), refused())
+    await socket.beat()
+    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+
+
+@verifies("AD-REPL-03", waits="replacement_ttl + slack")
+async def test_an_unused_offer_expires(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    _, socket = await arena.join(character)
+    socket.keep_beating(T.heartbeat_interval / 2)
+    offered = await arena.connect(character)
+
+    await T.sleep_until(moment(offered), T.replacement_ttl + T.slack, "the offer to expire")
+    expect(await arena.connect(character, replace=offered.offer), refused())
+    await socket.beat()
+    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+
+
+@verifies("AD-REPL-03", part=2)
+async def test_a_replacement_token_is_stored_with_an_expiry(admission: Admission, T: SpecTime) -> None:
+    arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
+    await arena.admit(character)
+    offer = await _offer(arena, character)
+
+    left = await keys.ask("PTTL", keys.name("replacement", offer))
+    if left == -2:
+        raise Absent(["a replacement record in Redis"], "none under the name that the descriptor gives")
+    assert left > 0, f"the replacement token is stored without an expiry (PTTL {left})"
+    if left > T.replacement_ttl_max * 1000:
+        admission.context.warn(f"replacement_ttl_max: the token lives {left} ms")
+
+
+@verifies("AD-REPL-04")
+async def test_plain_attempts_never_replace_however_often(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    _, socket = await arena.join(character)
+
+    for attempt in range(1, 11):
+        # Whether a refusal with an offer counts as a failure is open, so a lock may follow the limiter's number of them.
+        or_locked = [locked()] if attempt > T.count("rate_failures") else []
+        expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), *or_locked, why=f"attempt {attempt}")
+    await socket.beat()
+
+
+@verifies("AD-REPL-04")
+async def test_an_unknown_or_malformed_replacement_token_replaces_nothing(admission: Admission) -> None:
+    arena = await admission.instance()
+    for made_up in (str(uuid.uuid4()), str(uuid.UUID(int=0)), "not-a-uuid", "*"):
+        character = await admission.character()
+        _, socket = await arena.join(character)
+        reason = "INVALID_REPLACE_TOKEN" if UUID.fullmatch(made_up) else None
+        expect(await arena.connect(character, replace=made_up), refused(reason), why=f"replaceToken={made_up}")
+        await socket.beat()
+
+
+@verifies("AD-REPL-04")
+async def test_a_replacement_token_is_for_one_character_and_one_instance(admission: Admission) -> None:
+    arena, elsewhere = await admission.instance(), await admission.instance()
+    first, second = await admission.characters(2, admission.user())
+    sockets = [(await arena.join(character))[1] for character in (first, second)]
+    offer = await _offer(arena, first)
+
+    expect(await arena.connect(second, replace=offer), refused("INVALID_REPLACE_TOKEN"), why="another character")
+    expect(await elsewhere.connect(first, replace=offer), refused(), why="another instance")
+    for socket in sockets:
+        await socket.beat()
+    expect(await arena.connect(first, replace=await _offer(arena, first)), success(), why="control")
+
+
+@verifies("AD-REPL-04")
+async def test_a_replacement_token_works_once(admission: Admission) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    await arena.admit(character)
+    offer = await _offer(arena, character)
+    replaced = await arena.connect(character, replace=offer)
+    expect(replaced, success())
+    socket = await arena.attach(replaced.session_id, character)
+
+    expect(await arena.connect(character, replace=offer), refused("INVALID_REPLACE_TOKEN"), why="used before")
+    await socket.beat()
+
+
+@verifies("AD-REPL-04")
+async def test_a_confirmation_passes_the_other_checks_too(admission: Admission) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    _, socket = await arena.join(character)
+
+    outdated = await arena.connect(character, replace=await _offer(arena, character), build="old")
+    expect(outdated, refused("VERSION_MISMATCH"))
+    await socket.beat()
+    offer = await _offer(arena, character)
+    await admission.suspend(character)
+    expect(await arena.connect(character, replace=offer), refused("CHARACTER_SUSPENDED"))
+    await socket.beat()
+    await admission.suspend(character, on=False)
+    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+
+
+@verifies("AD-REPL-05", waits="promote_within")
+async def test_a_replacement_needs_no_slot_and_frees_none(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(capacity=1), await admission.character()
+    await arena.admit(character)
+    [waiting] = await arena.line_up(1)
+
+    replaced = await arena.connect(character, replace=await _offer(arena, character))
+    expect(replaced, success())
+    await _still_first(arena, waiting)
+    socket = await arena.attach(replaced.session_id, character)
+    await T.sleep_until(moment(replaced), T.promote_within, "a promotion that should not come")
+    await _still_first(arena, waiting)
+    await socket.beat()
+
+
+async def _still_first(arena: Instance, waiting: Character) -> None:
+    seen = await arena.status(waiting)
+    expect((seen.status, seen.position), (200, 0), why="the waiting character's place")
+    assert seen.fields.get("state") != "admitted", "the waiting character was promoted into the replaced slot"
+
+
+@verifies("AD-REPL-05", part=2, isolation="quiet")
+async def test_the_count_of_sessions_never_moves_in_a_replacement(admission: Admission) -> None:
+    arena, character, keys = await admission.instance(capacity=1), await admission.character(), admission.keys()
+    sessions = [(await arena.admit(character)).session_id]
+    [waiting] = await arena.line_up(1)
+    async with _sampling(keys, arena) as samples:
+        await _confirm_often(arena, character, sessions)
+
+    expect({len(members) for members in samples}, {1}, why=f"sizes of the instance's set, {len(samples)} samples")
+    await _still_first(arena, waiting)
+
+
+@verifies("AD-REPL-05")
+async def test_of_two_parallel_confirmations_one_wins(admission: Admission) -> None:
+    await _race(admission, admission.nodes[0], admission.nodes[0])
+
+
+@verifies("AD-REPL-05", part=3)
+async def test_of_two_parallel_confirmations_through_two_nodes_one_wins(admission: Admission) -> None:
+    await _race(admission, *admission.nodes[:2])
+
+
+async def _race(admission: Admission, first: str, second: str) -> None:
+    arena, character = await admission.instance(capacity=1), await admission.character()
+    sessions = [(await arena.admit(character)).session_id]
+    for _ in range(RACES):
+        offers = [await _offer(arena, character), await _offer(arena, character)]
+        answers = await asyncio.gather(
+            *(
+                arena.connect(character, replace=offer, node=node)
+                for offer, node in zip(offers, (first, second), strict=True)
+            )
+        )
+        won = [answer.session_id for answer in answers if answer.outcome == "success"]
+        expect(len(won), 1, why=f"winners of two confirmations: {outcomes(answers)}")
+        expect([answer for answer in answers if answer.outcome != "success"][0], refused())
+        for past in sessions:
+            socket = await arena.try_attach({"sessionId": past}, character.user)
+            assert await socket.was_refused(), f"a session that was replaced: {socket.describe()}"
+        sessions += won
+    socket = await arena.attach(sessions[-1], character)
+    await socket.beat()
