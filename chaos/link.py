@@ -78,7 +78,8 @@ class Side(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         self.lost = True
-        self.outward.put(Mark.RESET)
+        if not self.pair.finished:  # else it was our own close, and the other side may still have bytes to write
+            self.outward.put(Mark.RESET)
         self.pair.side_lost()
 
     def pause_writing(self) -> None:
@@ -197,6 +198,7 @@ class Pair:
 
     def __init__(self, link: "Link", accepted: socket.socket) -> None:
         self.joined = False
+        self.finished = False
         self.gone = asyncio.Event()
         self._link = link
         self._accepted = accepted
@@ -205,20 +207,26 @@ class Pair:
         self.up.join(self._client, self._upstream)
         self.down.join(self._upstream, self._client)
         self._joining = asyncio.get_running_loop().create_task(self._join())
+        # A callback, not an except clause in the task: a task that is cancelled before its first step never enters it.
+        self._joining.add_done_callback(self._joined)
 
     async def _join(self) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            await loop.create_connection(lambda: self._upstream, self._link.upstream_host, self._link.upstream_port)
-            await loop.connect_accepted_socket(lambda: self._client, self._accepted)
-        except OSError:
-            self._link.refused += 1
+        await loop.create_connection(lambda: self._upstream, self._link.upstream_host, self._link.upstream_port)
+        await loop.connect_accepted_socket(lambda: self._client, self._accepted)
+
+    def _joined(self, joining: asyncio.Task[None]) -> None:
+        if joining.cancelled():
             self._give_up()
-        except asyncio.CancelledError:
-            self._give_up()
-            raise
-        else:
+            return
+        error = joining.exception()
+        if error is None:
             self._begin()
+            return
+        self._link.refused += 1
+        self._give_up()
+        if not isinstance(error, OSError):
+            raise error  # a mistake of ours; the loop reports it
 
     def _begin(self) -> None:
         self._link.opened += 1
@@ -236,6 +244,7 @@ class Pair:
 
     def flow_ended(self) -> None:
         if self.up.ended and self.down.ended:
+            self.finished = True
             for side in (self._client, self._upstream):
                 if side.transport is not None:
                     side.transport.close()
@@ -259,7 +268,8 @@ class Pair:
 
 
 def reset(sock: socket.socket) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
+    with contextlib.suppress(OSError):  # closed by the loop when it gave up on it
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
     sock.close()
 
 

@@ -71,10 +71,12 @@ async def serve(control: Path) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while line := await reader.readline():
-            writer.write(json.dumps(await links.answer(json.loads(line))).encode() + b"\n")
-        writer.close()
-        over.set()
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(await links.answer(json.loads(line))).encode() + b"\n")
+        finally:
+            writer.close()
+            over.set()
 
     server = await asyncio.start_unix_server(talk, control)
     await over.wait()

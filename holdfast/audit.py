@@ -19,6 +19,7 @@ class Audit:
         self._task: asyncio.Task[None] | None = None
         self._steal = _cpu_times()
         self._cpu = time.process_time()
+        self._began = time.monotonic()
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._sample(), name="loop-lag probe")
@@ -36,7 +37,7 @@ class Audit:
     def report(self) -> dict[str, Any]:
         lags = sorted(self._lags) or [0.0]
         stalls = [
-            {"at_s": round(at, 3), "ms": round(lag * 1000, 1)}
+            {"at_s": round(at - self._began, 3), "ms": round(lag * 1000, 1)}
             for at, lag in zip(self._times, self._lags, strict=True)
             if lag > _STALL
         ]

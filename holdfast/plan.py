@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.capability import HOOK, Capability
@@ -85,7 +85,15 @@ def make_plan(
     plan.checks = {
         id_: spec for id_, spec in checks.items() if id_ in wanted - deselected and spec.needs(catalogue) <= seen
     }
+    _keep_only_what_runs(plan)
     return plan
+
+
+def _keep_only_what_runs(plan: Plan) -> None:
+    for row, parts in plan.rows.items():
+        plan.rows[row] = [
+            replace(part, checks=tuple(check for check in part.checks if check in plan.checks)) for part in parts
+        ]
 
 
 def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[str]) -> PlannedPart:
@@ -175,4 +183,5 @@ def within_budget(plan: Plan, planned: Callable[[CheckSpec], float], budget: flo
         plan.rows[row] = [part for part in parts if part.status != "planned" or set(part.checks) & kept.keys()]
         if not plan.rows[row]:
             del plan.rows[row]
+    _keep_only_what_runs(plan)
     return plan

@@ -103,7 +103,15 @@ class Scheduler:
         return outcome
 
     async def _attempt(self, job: Job, attempt: int) -> Outcome:
-        self._stream.emit("check.started", check=job.check, attempt=attempt, repeat=job.repeat, variant=job.variant)
+        self._stream.emit(
+            "check.started",
+            check=job.check,
+            title=job.spec.title,
+            planned_s=round(job.planned, 3),
+            attempt=attempt,
+            repeat=job.repeat,
+            variant=job.variant,
+        )
         try:
             deployment = await self._deployments.lease(job.wanted, job.target, job.timings)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
@@ -115,7 +123,9 @@ class Scheduler:
 
     async def _perform(self, job: Job, deployment: Deployment, attempt: int) -> Outcome:
         def say_waiting(what: str, seconds: float) -> None:
-            self._stream.show("check.waiting", check=job.check, waiting_for=what, until_s=round(seconds, 2))
+            self._stream.show(
+                "check.waiting", check=job.check, repeat=job.repeat, waiting_for=what, until_s=round(seconds, 2)
+            )
 
         return await perform(
             job.spec,
@@ -146,7 +156,7 @@ class Scheduler:
             isolation=job.spec.isolation,
             command=job.command,
             known=entry_fields(entry),
-            **outcome.fields(),
+            **{**outcome.fields(), "started_s": round(outcome.started - self._stream.started, 4)},
         )
         if final:
             self._done(job, outcome)

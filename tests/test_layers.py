@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.catalogue import builtin, builtin_keys
+from holdfast.catalogue import Catalogue, builtin, builtin_keys
+from holdfast.check import CheckSpec, Claim
 from holdfast.suite import checks_of
 
 ROOT = Path(__file__).parent.parent
@@ -114,6 +115,25 @@ def test_every_part_of_every_row_has_a_check(key: str) -> None:
         if (row.id, part.number) not in claimed
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("key", builtin_keys())
+def test_every_part_can_be_judged_with_no_more_than_it_needs(key: str) -> None:
+    """A check needs the union of its claims' needs, so each part wants one that asks for no more."""
+    catalogue, checks = builtin(key), checks_of(key).values()
+    enough = {(c.id, c.part) for spec in checks for c in spec.claims if _asks_no_more(spec, catalogue, c)}
+    blind = [
+        f"{row.id} part {part.number}"
+        for row in catalogue
+        if not row.excluded
+        for part in row.parts
+        if (row.id, part.number) not in enough
+    ]
+    assert blind == []
+
+
+def _asks_no_more(spec: CheckSpec, catalogue: Catalogue, claim: Claim) -> bool:
+    return spec.needs(catalogue) <= catalogue.requirements[claim.id].part(claim.part).needs
 
 
 def test_nothing_names_the_machine_it_was_written_on() -> None:

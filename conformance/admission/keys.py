@@ -63,7 +63,7 @@ class Keys:
 
     async def members(self, key: str, *parts: str) -> list[str]:
         """Members of a set, for sampling in a tight loop: looks are not noted one by one."""
-        return sorted(await self.redis.smembers(self.name(key, *parts)))
+        return sorted(map(str, await self.redis.smembers(self.name(key, *parts))))
 
     async def now(self) -> float:
         """The Redis server's clock, in seconds."""

@@ -170,8 +170,11 @@ class Socket:
     async def discard(self) -> None:
         for task in self._tasks:
             task.cancel()
-        if self._ws is not None and not self._ws.closed:
+        if self._ws is None:
+            return
+        if not self._ws.closed:
             await self.drop()
+        self._ws._response.close()  # noqa: SLF001 - with its reader cancelled, aiohttp would keep the connection
 
     def describe(self) -> str:
         if self.status is not None:

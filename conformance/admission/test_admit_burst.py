@@ -52,7 +52,9 @@ async def test_capacity_lowered_through_one_node_holds_on_the_others(admission: 
 
 
 @verifies("AD-ADMIT-03", part=3)
-async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(admission: Admission) -> None:
+async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(
+    admission: Admission, T: SpecTime
+) -> None:
     keys = admission.keys()
     for _ in range(ROUNDS):
         arena = await admission.instance(capacity=PLACES)
@@ -63,6 +65,7 @@ async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(a
         highest = limit = max(await keys.ask("SCARD", slots), PLACES - 4)
         while not burst.done():
             highest = max(highest, await keys.ask("SCARD", slots))
+            await T.sleep(T.prompt / 100, "the burst")
         await burst
         highest = max(highest, await keys.ask("SCARD", slots))
         assert highest <= limit, f"{highest} sessions after the acknowledgement, {limit} allowed"

@@ -1,6 +1,7 @@
 """Session replacement (seed §7 Security Considerations): offered, confirmed once, cancelled or expired."""
 
 import asyncio
+import itertools
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -79,7 +80,7 @@ async def test_the_old_session_goes_and_the_new_one_comes_in_one_step(admission:
         [command for command in group if command.name in writes and key in command.words]
         for group in atomic_groups(commands)
     ]
-    for old, new in zip(sessions, sessions[1:], strict=False):
+    for old, new in itertools.pairwise(sessions):
         assert any(_moves(group, old) and _moves(group, new) for group in changes), (
             f"removal of {old} and entry of {new} stand in no common script or transaction"
         )
@@ -162,7 +163,7 @@ async def test_plain_attempts_never_replace_however_often(admission: Admission, 
     _, socket = await arena.join(character)
 
     for attempt in range(1, 11):
-        # Whether a refusal with an offer counts as a failure is open, so a lock may follow the limiter's number of them.
+        # Whether a refusal with an offer counts as a failure is open, so the limiter may step in.
         or_locked = [locked()] if attempt > T.count("rate_failures") else []
         expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), *or_locked, why=f"attempt {attempt}")
     await socket.beat()
@@ -278,7 +279,7 @@ async def _race(admission: Admission, first: str, second: str) -> None:
         )
         won = [answer.session_id for answer in answers if answer.outcome == "success"]
         expect(len(won), 1, why=f"winners of two confirmations: {outcomes(answers)}")
-        expect([answer for answer in answers if answer.outcome != "success"][0], refused())
+        expect(next(answer for answer in answers if answer.outcome != "success"), refused())
         for past in sessions:
             socket = await arena.try_attach({"sessionId": past}, character.user)
             assert await socket.was_refused(), f"a session that was replaced: {socket.describe()}"

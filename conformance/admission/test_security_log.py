@@ -9,7 +9,6 @@ from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.wire import UUID, Answer, refused, status, success
 from holdfast.finding import Absent, Finding, expect
 from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
 
 def _called(admission: Admission, word: str) -> str:

@@ -1,10 +1,17 @@
 """Data placement (seed §1): what lives in Redis, survives a restart, and belongs to one instance."""
 
+import asyncio
+import socket
+from functools import partial
+
 from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, moment
-from holdfast.conformance.admission.wire import locked, queued, refused, success
-from holdfast.finding import expect
+from holdfast.conformance.admission.client import Admission, moment, outcomes
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import locked, queued, refused, status, success
+from holdfast.deployment import Sink
+from holdfast.finding import NotApplicable, expect
 from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
 
 
 @verifies("AD-STATE-01")
@@ -53,3 +60,71 @@ async def test_killing_all_nodes_keeps_sessions_order_and_locks(admission: Admis
     answer = await arena.connect(unlucky)
     T.at_most("rate_lock", since=moment(lock), seen=moment(answer), what="the restart")
     expect(answer, locked())
+
+
+@verifies("AD-STATE-03", isolation="disruptive", waits="promote_never + wait_tolerance")
+async def test_the_whole_cycle_works_while_the_database_refuses(admission: Admission, T: SpecTime) -> None:
+    if "database" not in admission.context.target.settings:
+        raise NotApplicable("the descriptor declares no setting for a database")
+    for node in admission.deployment.nodes.values():
+        await node.restart(database=_refusing_database(admission))
+    arena = await admission.instance(capacity=1)
+    first, second = await admission.characters(2)
+
+    session = await arena.admit(first)
+    expect(await arena.connect(second), queued(position=0))
+    expect(await arena.leave(session.session_id, first), status(200))
+    promoted, _ = await arena.admitted(second, within=T.promote_never)
+    await admission.lose(await arena.attach(promoted.session_id, second))
+    expect(await arena.connect(second, token=promoted.token), success(promoted.session_id))
+
+
+def _refusing_database(admission: Admission) -> str:
+    """A port that is ours but listens to nobody refuses for certain."""
+    port = socket.socket()
+    port.bind(("127.0.0.1", 0))
+    admission.context.stack.callback(port.close)
+    return f"postgresql://127.0.0.1:{port.getsockname()[1]}/admission"
+
+
+@verifies(
+    "AD-STATE-03",
+    part=2,
+    isolation="quiet",
+    waits="2*prompt + 2*prompt_never",
+    settings={"audit_sink": "{sink}"},
+)
+async def test_a_paused_audit_sink_changes_neither_outcome_nor_latency(admission: Admission, T: SpecTime) -> None:
+    arena, sink = await admission.instance(capacity=11), await admission.deployment.sink()
+    first, *people = await admission.characters(21)
+    await arena.admit(first)
+    await T.until(lambda: _reached(sink, first), give_up=T.prompt_never, what="an event in the sink")
+
+    await sink.pause()
+    connects = asyncio.ensure_future(admission.parallel([partial(arena.connect, each) for each in people]))
+    await T.sleep(max(T.scaled(5), 2 * T.prompt), "answers while the sink stands still")
+    going_on = T.now()
+    await sink.resume()
+
+    answers = await connects
+    expect(outcomes(answers), {"success": 10, "queued": 10}, why="20 connects for 10 free slots")
+    slowest = max(answers, key=lambda answer: answer.received - answer.sent)
+    assert slowest.received < going_on.lo, "an answer came only after the sink went on"
+    T.at_most("prompt", since=Moment(slowest.sent, slowest.sent), seen=moment(slowest), what="the slowest answer")
+
+
+async def _reached(sink: Sink, character: Character) -> bool:
+    return any(character.id in line for line in sink.log_lines())
+
+
+@verifies("AD-STATE-04")
+async def test_a_full_instance_with_a_line_leaves_another_one_alone(admission: Admission) -> None:
+    full, free = await admission.instance(capacity=1), await admission.instance(capacity=1)
+    inside, first, second = await admission.characters(3)
+    await full.admit(inside)
+    line = await full.line_up(3)
+
+    expect(await free.connect(first), success())
+    expect(await free.connect(second), queued(position=0, depth=1))
+    for position, character in enumerate(line):
+        expect((await full.status(character)).position, position, why="control: the other line stands as it was")

@@ -70,9 +70,11 @@ def _run(key: str, asked: Asked) -> int:
     # Foreign plugins change how items run; a verdict must not depend on what else is installed.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     (asked.results / "events.jsonl").unlink(missing_ok=True)
-    code = pytest.main(_arguments(key, asked), plugins=[listener])
-    if terminal:
-        terminal.close()
+    try:
+        code = pytest.main(_arguments(key, asked), plugins=[listener])
+    finally:
+        if terminal:
+            terminal.close()
     if listener.problem:
         print(f"holdfast: {listener.problem}", file=sys.stderr)
         return 2

@@ -256,6 +256,23 @@ async def test_cut_resets_what_is_open_and_every_newcomer_until_heal() -> None:
         assert await read(up_reader, 5) == b"again"
 
 
+async def test_a_cut_catches_connections_in_the_very_moment_of_their_arrival() -> None:
+    async with bench() as b:
+        for steps in range(8):
+            coming = asyncio.ensure_future(b.client())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await b.link.cut()
+            try:
+                reader, _ = await coming
+            except ConnectionResetError:
+                pass
+            else:
+                assert await is_reset(reader)
+            assert (await b.link.counters()).open == 0
+            await b.link.heal()
+
+
 async def test_cut_after_refuse_listens_again() -> None:
     async with bench() as b:
         await b.link.refuse()
@@ -273,6 +290,17 @@ async def test_half_close_is_passed_on_and_the_answer_still_comes() -> None:
         up_writer.write_eof()
         assert await asyncio.wait_for(reader.read(), GRACE) == b"thanks"
         await until_open(b.link, 0)
+
+
+async def test_a_slow_client_gets_everything_after_both_ends_are_done() -> None:
+    async with bench() as b:
+        (reader, writer), (_, up_writer) = await b.connection()
+        writer.write_eof()
+        total = 16 << 20
+        up_writer.write(b"x" * total)
+        up_writer.write_eof()
+        await asyncio.sleep(PROBE)  # the upstream is long done when the client begins to read
+        assert len(await asyncio.wait_for(reader.read(), 4 * GRACE)) == total
 
 
 async def test_a_half_close_waits_its_turn_behind_delayed_bytes() -> None:

@@ -94,7 +94,7 @@ async def test_a_folder_too_deep_for_a_unix_socket_is_named(tmp_path: Path) -> N
     guardian = Guardian.launch(parent=deep)
     try:
         await guardian.attach()
-        with pytest.raises(ValueError, match="links.sock is too long for a unix socket; set TMPDIR"):
+        with pytest.raises(ValueError, match=r"links\.sock is too long for a unix socket; set TMPDIR"):
             await LinkServer.start(guardian, "links")
     finally:
         guardian.close()

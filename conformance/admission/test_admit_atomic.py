@@ -1,0 +1,101 @@
+"""All of an admission or nothing (seed §11 Atomic Admission): around refusals, and through kills."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.keys import Keys
+from holdfast.conformance.admission.wire import refused
+from holdfast.finding import Finding, Inconclusive, expect
+from holdfast.spectime import SpecTime
+
+STATE = ("session:*", "queue:*")
+KILLS = 6
+# Enough attempts in flight at every instant that a kill meets some of them half way.
+IN_FLIGHT = 24
+PER_KILL = 120
+
+
+@verifies("AD-ADMIT-04", isolation="quiet")
+async def test_a_refusal_leaves_no_trace_of_a_session_or_place(admission: Admission) -> None:
+    free, full, keys = await admission.instance(), await admission.instance(capacity=1), admission.keys()
+    outdated, suspended, last = await admission.characters(3)
+    await full.fill(1)
+    await full.line_up(1)
+    await admission.suspend(suspended)
+
+    before = await keys.snapshot(*STATE)
+    for arena in (free, full):
+        expect(await arena.fail(outdated), refused("VERSION_MISMATCH"))
+        expect(await arena.connect(suspended), refused("CHARACTER_SUSPENDED"))
+        _identical(before, await keys.snapshot(*STATE))
+    await free.admit(last)
+    assert await keys.snapshot(*STATE) != before, "control: an admission leaves no trace either, so nothing was seen"
+
+
+def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
+    moved = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    if moved:
+        seen = "; ".join(f"{key}: {before.get(key)!r} became {after.get(key)!r}" for key in moved)
+        raise Finding(["session:* and queue:* as before the refusal"], seen)
+
+
+@verifies("AD-ADMIT-04", part=2, isolation="disruptive", waits="recovery")
+async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission: Admission, T: SpecTime) -> None:
+    arena, keys = await admission.instance(capacity=KILLS * PER_KILL), admission.keys()
+    victim = admission.deployment.nodes[admission.nodes[0]]
+    people: list[Character] = []
+    for _ in range(KILLS):
+        fresh = await admission.characters(PER_KILL)
+        people += fresh
+        load = asyncio.ensure_future(_connect_all(admission, arena, fresh))
+        await _until_some_are_inside(keys, arena, T)
+        await victim.kill()
+        answered = await load
+        admission.context.transcript.note(f"killed with {PER_KILL - answered} of {PER_KILL} attempts unanswered")
+        await _whole_or_none(keys, arena, people)
+        await victim.restart()
+    await _whole_or_none(keys, arena, people)
+
+
+async def _connect_all(admission: Admission, arena: Instance, people: Sequence[Character]) -> int:
+    """How many were answered before the node was gone."""
+    calls = [lambda c=c: arena.connect(c) for c in people]  # type: ignore[misc]  # lambda default
+    return sum(answer.answered for answer in await admission.parallel(calls, IN_FLIGHT))
+
+
+async def _until_some_are_inside(keys: Keys, arena: Instance, T: SpecTime) -> None:
+    slots = keys.name("session_instance", arena.id)
+    before = await keys.ask("SCARD", slots)
+
+    async def look() -> bool:
+        return bool(await keys.ask("SCARD", slots) >= before + IN_FLIGHT / 2)
+
+    await T.until(look, give_up=T.prompt_never, what="the first admissions", every=T.prompt / 100)
+
+
+async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character]) -> None:
+    """The instance's session ids, the characters' markers and the records, looked at in one transaction."""
+    slots = keys.name("session_instance", arena.id)
+    markers = [keys.name("session_char", character.id) for character in people]
+    known = sorted({*await keys.redis.smembers(slots), *filter(None, await keys.redis.mget(markers))})
+    look = keys.redis.pipeline(transaction=True).smembers(slots).mget(markers)
+    for session in known:
+        look.exists(keys.name("session_data", session))
+    members, marked, *recorded = await look.execute()
+
+    if unexpected := members - set(known):
+        raise Inconclusive(f"{len(unexpected)} sessions came after the last attempt had ended")
+    half = {session for session in known if (session in members) != (session in marked)}
+    half |= {session for session, there in zip(known, recorded, strict=True) if session in members and not there}
+    if half:
+        seen = [_traces(session, members, marked, dict(zip(known, recorded, strict=True))) for session in sorted(half)]
+        raise Finding(["id in the instance's set, character's marker and record, or none of them"], "; ".join(seen[:5]))
+
+
+def _traces(session: str, members: set[str], marked: Sequence[str | None], recorded: dict[str, int]) -> str:
+    places = {"set": session in members, "marker": session in marked, "record": bool(recorded[session])}
+    return f"{session}: " + ", ".join(f"{name} {'there' if there else 'missing'}" for name, there in places.items())

@@ -1,0 +1,125 @@
+"""What a timed-out attempt leaves behind (seed §9 Deterministic Outcome): nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.faults import stalled
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, queued, refused, status, success, timed_out, unavailable
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+# Late work is either run by Redis when the stall is over, or at once, with only the answer late.
+BOTH_WAYS = pytest.mark.parametrize("direction", ["both", "down"])
+
+
+async def _expired(
+    admission: Admission, T: SpecTime, direction: str, *calls: Callable[[], Awaitable[Answer]]
+) -> Moment:
+    """All these attempts answered in vain during a stall; returns when it was over."""
+    async with stalled(admission, direction=direction):
+        start = T.now()
+        answers = asyncio.gather(*(call() for call in calls))
+        await T.sleep_until(start, T.stall_long, "the stall to end")
+    for answer in await answers:
+        expect(answer, timed_out(), unavailable(), why="an attempt during the stall")
+    return T.now()
+
+
+async def _undone(
+    T: SpecTime, healed: Moment, look: Callable[[], Awaitable[bool]], *, what: str
+) -> None:
+    """Look once when the late work should be undone; until later only to tell slow from never."""
+    await T.sleep_until(healed, T.undo_settle, "late work to be undone")
+    if not await look():
+        _, seen = await T.until(look, give_up=T.prompt_never, what=what)
+        T.at_most("undo_settle", since=healed, seen=seen, what=what)
+
+
+@BOTH_WAYS
+@verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle")
+async def test_a_timed_out_attempt_holds_no_slot(admission: Admission, T: SpecTime, direction: str) -> None:
+    arena = await admission.instance(capacity=2)
+    late, second, third = await admission.characters(3)
+    healed = await _expired(admission, T, direction, lambda: arena.connect(late))
+
+    async def judged_on_current_state() -> bool:
+        return (await arena.connect(late)).outcome == "success"
+
+    await _undone(T, healed, judged_on_current_state, what="the same character to be admitted")
+    expect(await arena.connect(second), success(), why="the instance still takes its capacity")
+    expect(await arena.connect(third), queued(position=0, depth=1), why="the instance takes no more than its capacity")
+
+
+@BOTH_WAYS
+@verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle")
+async def test_a_timed_out_attempt_holds_no_place_in_line(admission: Admission, T: SpecTime, direction: str) -> None:
+    arena = await admission.instance(capacity=1)
+    inside, waiting, late = await admission.characters(3)
+    await arena.admit(inside)
+    await arena.enqueue(waiting)
+    healed = await _expired(admission, T, direction, lambda: arena.connect(late))
+
+    async def gone() -> bool:
+        return (await arena.status(late)).status == 404 and (await arena.status(waiting)).depth == 1
+
+    await _undone(T, healed, gone, what="status 404 of the character, and the depth of before")
+    expect((await arena.status(waiting)).position, 0, why="the place of the one that waits")
+    expect(await arena.connect(late), queued(position=1, depth=2), why="tried again, it joins at the tail")
+
+
+@BOTH_WAYS
+@verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle + wait_tolerance")
+async def test_a_timed_out_reconnect_or_replacement_changes_nothing(
+    admission: Admission, T: SpecTime, direction: str
+) -> None:
+    arena = await admission.instance()
+    dropped, running = await admission.characters(2)
+    old, socket = await arena.join(running)
+    offer = await arena.offer(running)
+    session, gone = await arena.dropped(dropped)
+    healed = await _expired(
+        admission,
+        T,
+        direction,
+        lambda: arena.connect(dropped, token=session.token),
+        lambda: arena.connect(running, replace=offer),
+    )
+    await T.sleep_until(healed, T.undo_settle, "late work to be undone")
+
+    answer = await arena.reclaim(dropped, session.token, gone=gone)
+    expect(answer, success(session.session_id), why="the presented token stays usable")
+    await socket.beat()
+    expect(await arena.connect(running), refused("ALREADY_IN_SESSION"), why="its old session runs on")
+    expect(await arena.leave(old.session_id, running), status(200), why="its session has the old id")
+
+
+@BOTH_WAYS
+@verifies("AD-TIME-05", part=2, isolation="disruptive", waits="stall_long + undo_settle")
+async def test_a_timed_out_attempt_leaves_no_record(admission: Admission, T: SpecTime, direction: str) -> None:
+    free, full = await admission.instance(), await admission.instance(capacity=1)
+    inside, other, late, queueing = await admission.characters(4)
+    await free.admit(other)
+    await full.admit(inside)
+    healed = await _expired(admission, T, direction, lambda: free.connect(late), lambda: full.connect(queueing))
+
+    async def no_record() -> bool:
+        return await _records(free, late) == await _records(full, queueing) == (0, 0, None, 1)
+
+    await _undone(T, healed, no_record, what="no marker, no queue entry, and the slots of before")
+
+
+async def _records(arena: Instance, character: Character) -> tuple[int, int, str | None, int]:
+    """Marker, queue entry and place of the character, and the slots that are taken."""
+    keys = arena.admission.keys()
+    return (
+        await keys.ask("EXISTS", keys.name("session_char", character.id)),
+        await keys.ask("EXISTS", keys.name("queue_entry", character.id)),
+        await keys.ask("ZSCORE", keys.name("queue_pending", arena.id), character.id),
+        await keys.ask("SCARD", keys.name("session_instance", arena.id)),
+    )

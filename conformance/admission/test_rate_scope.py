@@ -1,0 +1,115 @@
+"""Whom and what the limiter counts (seed §3 Rate Limiting, upstream FR-013): failures of one user, everywhere, at once."""
+
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, locked, queued, refused, success
+from holdfast.finding import Inconclusive, expect
+from holdfast.spectime import SpecTime
+
+BURST = 50
+FURTHER_USERS = 20
+CROWD = 100
+
+
+@verifies("AD-RATE-04")
+async def test_successes_and_queue_placements_use_up_nothing(admission: Admission, T: SpecTime) -> None:
+    arena, full, user = await admission.instance(), await admission.instance(capacity=1), admission.user()
+    limit = T.count("rate_failures")
+    for character in await admission.characters(2 * limit, user):
+        answer = await arena.admit(character)
+        expect(answer.remaining, limit, why="failures left after a success")
+        await arena.leave(answer.session_id, character)
+    await full.fill(1)
+    for character in await admission.characters(limit + 1, user):
+        answer = await full.connect(character)
+        expect(answer, queued())
+        expect(answer.remaining, limit, why="failures left after a queue placement")
+        await full.unqueue(character)
+
+    expect((await arena.fail(character)).remaining, limit - 1, why="control: a failure is counted")
+
+
+@verifies("AD-RATE-04")
+async def test_failures_of_one_user_add_up_over_characters_and_instances(admission: Admission, T: SpecTime) -> None:
+    places = [await admission.instance() for _ in range(3)]
+    mine, other = await admission.characters(3, admission.user()), await admission.character()
+    for _ in range(2):
+        expect(await places[0].fail(mine[0]), refused("VERSION_MISMATCH"))
+    for _ in range(T.count("rate_failures") - 2):
+        expect(await places[1].fail(mine[1]), refused("VERSION_MISMATCH"))
+
+    expect(await places[2].connect(mine[2]), locked())
+    expect(await places[2].connect(other), success(), why="control: another user from the same address")
+
+
+@verifies("AD-RATE-04", part=2)
+async def test_failures_of_one_user_add_up_over_nodes(admission: Admission, T: SpecTime) -> None:
+    arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
+    a, b, *_ = admission.nodes
+    for _ in range(2):
+        expect(await arena.fail(unlucky, node=a), refused("VERSION_MISMATCH"))
+    for _ in range(T.count("rate_failures") - 2):
+        expect(await arena.fail(unlucky, node=b), refused("VERSION_MISMATCH"))
+
+    for node in admission.nodes:
+        expect(await arena.connect(unlucky, node=node), locked(), why=f"through node {node}")
+    expect(await arena.connect(other, node=b), success(), why="control: only this user is locked")
+
+
+@verifies("AD-RATE-05")
+async def test_of_fifty_simultaneous_failures_five_are_evaluated(admission: Admission, T: SpecTime) -> None:
+    await _burst_of_each_user(admission, T, admission.nodes[:1])
+
+
+@verifies("AD-RATE-05", part=2)
+async def test_of_fifty_simultaneous_failures_over_all_nodes_five_are_evaluated(
+    admission: Admission, T: SpecTime
+) -> None:
+    await _burst_of_each_user(admission, T, admission.nodes)
+
+
+async def _burst_of_each_user(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    arena = await admission.instance()
+    for character in await admission.characters(1 + FURTHER_USERS):
+        answers = await _failures_at_once(admission, arena, [character], nodes)
+        _at_most_the_limit_evaluated(T, answers)
+
+
+async def _failures_at_once(
+    admission: Admission, arena: Instance, characters: Sequence[Character], nodes: Sequence[str]
+) -> list[Answer]:
+    """A burst by each of these characters' users, dealt out over the nodes."""
+    who = [character for character in characters for _ in range(BURST)]
+    calls = [
+        lambda c=character, node=nodes[n % len(nodes)]: arena.fail(c, node=node) for n, character in enumerate(who)
+    ]
+    answers = await admission.parallel(calls, at_once=BURST * len(nodes))
+    if missing := sum(not answer.answered for answer in answers):
+        raise Inconclusive(f"{missing} of {len(answers)} simultaneous attempts got no answer")
+    return answers
+
+
+def _at_most_the_limit_evaluated(T: SpecTime, answers: Sequence[Answer]) -> None:
+    limit, seen = T.count("rate_failures"), outcomes(answers)
+    throttled = sum(locked().matches(answer) for answer in answers)
+    evaluated = seen.get("VERSION_MISMATCH", 0)
+    assert evaluated <= limit, f"{evaluated} of {BURST} simultaneous failures were evaluated, {limit} are allowed: {seen}"
+    expect(evaluated + throttled, BURST, why=f"all others are answered 429 RATE_LIMITED: {seen}")
+
+
+@verifies("AD-RATE-05", part=2, isolation="quiet", heavy=True, waits="recovery")
+async def test_a_crowd_of_failing_users_over_all_nodes_is_blocked_beyond_the_limit(
+    admission: Admission, T: SpecTime
+) -> None:
+    """A share of this run, no percentile claimed; missing it alone is a warn, since the figure is upstream's."""
+    arena, crowd = await admission.instance(), await admission.characters(CROWD)
+    answers = await _failures_at_once(admission, arena, crowd, admission.nodes)
+
+    beyond = CROWD * (BURST - T.count("rate_failures"))
+    blocked = sum(locked().matches(answer) for answer in answers)
+    assert blocked, f"nobody was throttled: {outcomes(answers)}"
+    if blocked / beyond <= T.share("limiter_block_min"):
+        admission.context.warn(f"{blocked} of {beyond} attempts beyond the limit were blocked: {outcomes(answers)}")

@@ -1,0 +1,173 @@
+"""Reconnecting through any node, never with two live sockets, and nearly always with success (seed §1, §2, §8)."""
+
+from functools import partial
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.sockets import Socket
+from holdfast.conformance.admission.wire import Answer, refused, success, timed_out
+from holdfast.finding import Inconclusive, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment, samples_needed
+
+CROWD = 50
+# With more misses than these even a longer run could not show the share.
+MISSES_TOLERATED = 2
+ARRIVING_AT_ONCE = 16
+
+
+@verifies("AD-RECON-08", waits="2*prompt_never + 2*wait_tolerance")
+async def test_a_token_presented_beside_a_live_socket_leaves_one_socket(admission: Admission, T: SpecTime) -> None:
+    a = admission.nodes[0]
+    await _beside_a_live_socket(admission, T, a, a)
+
+
+@verifies("AD-RECON-08", part=2, waits="2*prompt_never + 2*wait_tolerance")
+async def test_a_token_presented_to_another_node_leaves_one_socket(admission: Admission, T: SpecTime) -> None:
+    a, b, *_ = admission.nodes
+    await _beside_a_live_socket(admission, T, a, b)
+
+
+@verifies("AD-RECON-08", part=2, waits="wait_tolerance")
+async def test_a_session_dropped_on_one_node_resumes_through_another(admission: Admission) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    a, b, *_ = admission.nodes
+    session, gone = await arena.dropped(character, node=a)
+
+    expect(await arena.reclaim(character, session.token, gone=gone, node=b), success(session.session_id))
+    assert await (await arena.attach(session.session_id, character, node=b)).answers(), "the new socket is not served"
+
+
+async def _beside_a_live_socket(admission: Admission, T: SpecTime, old_node: str, new_node: str) -> None:
+    """By the body field, and by the parameter of the handshake where the target knows it."""
+    ways = [_resume_by_body, *([_resume_by_handshake] if admission.features.get("ws_reconnect") else [])]
+    for way in ways:
+        arena, character = await admission.instance(), await admission.character()
+        session, old = await arena.join(character, node=old_node)
+        new = await way(arena, character, session, new_node)
+        if new is None:
+            gone = await admission.lose(old)
+            answer = await arena.reclaim(character, session.token, gone=gone, node=new_node)
+            expect(answer, success(session.session_id), why="control: the same token once the socket is lost")
+        else:
+            await _only_the_new_one_lives(T, old, new)
+
+
+async def _resume_by_body(arena: Instance, character: Character, session: Answer, node: str) -> Socket | None:
+    """The new socket, or None where the token was refused."""
+    answer = await arena.connect(character, token=session.token, node=node)
+    expect(answer, refused(), success(session.session_id))
+    return await arena.attach(session.session_id, character, node=node) if answer.outcome == "success" else None
+
+
+async def _resume_by_handshake(arena: Instance, character: Character, session: Answer, node: str) -> Socket | None:
+    query = {"reconnectionToken": session.token, "characterId": character.id}
+    socket = await arena.try_attach(query, character.user, node=node)
+    if await socket.was_refused():
+        return None
+    expect((await socket.first_frame()).get("sessionId"), session.session_id, why="the resumed session")
+    return socket
+
+
+async def _only_the_new_one_lives(T: SpecTime, old: Socket, new: Socket) -> None:
+    assert not await old.answers(), "the old socket is still served after the new one got its first frame"
+    closed = await old.closed_by_server(T.prompt_never)
+    # Two connections are read in any order, so a little later on our side may still be earlier on theirs.
+    assert closed.lo <= new.frames[0].at + T.wait_tolerance, "the old socket was closed after the new one's first frame"
+    assert await new.answers(), f"the new socket is not served: {new.describe()}"
+
+
+@verifies("AD-RECON-08", part=3, isolation="quiet", waits="attempt_deadline + 2*prompt_never")
+async def test_a_socket_cut_off_from_its_client_never_lives_beside_the_new_one(
+    admission: Admission, T: SpecTime
+) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    link, url = await admission.deployment.client_link(admission.nodes[0])
+    session = await arena.admit(character)
+    old = await arena.attach(session.session_id, character, url=url)
+    await link.stall()
+    seen, stalled = len(old.frames), await link.counters()
+
+    answer = await arena.connect(character, token=session.token)
+    expect(answer, success(session.session_id), refused(), timed_out())
+    new = await arena.attach(session.session_id, character) if answer.outcome == "success" else None
+    if (await link.counters()).bytes_down != stalled.bytes_down:
+        raise Inconclusive("the cut let bytes through to the client")
+    await link.heal()
+
+    if new is None:
+        assert await old.answers() or not old.open_now, (
+            "the token was refused, and the old socket is open but not served"
+        )
+        return
+    await old.closed_by_server(T.prompt_never)
+    expect(len(old.frames), seen, why="frames on the old socket once there is a new one")
+    assert await new.answers(), f"the new socket is not served: {new.describe()}"
+
+
+@verifies("AD-RECON-10", waits="2*token_ttl")
+async def test_nearly_all_reconnects_within_the_life_of_the_token_succeed(admission: Admission, T: SpecTime) -> None:
+    least = T.share("reconnect_success_min")
+    arena = await admission.instance(capacity=samples_needed(least, misses=MISSES_TOLERATED))
+    tried = missed = 0
+    while missed <= MISSES_TOLERATED and tried < (wanted := samples_needed(least, misses=missed)):
+        back = await _drop_and_come_back(arena, T, wanted - tried)
+        tried, missed = wanted, missed + back.count(False)
+    admission.context.transcript.note(f"{tried} drops, {missed} sessions not resumed")
+    assert missed <= MISSES_TOLERATED, f"{missed} of {tried} reconnects failed; that does not show {least:.0%}"
+
+
+async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[bool]:
+    admission, draw = arena.admission, arena.admission.context.random
+    people = await admission.characters(count)
+    joined = await admission.parallel([partial(arena.join, each) for each in people], at_once=ARRIVING_AT_ONCE)
+    trials = [
+        partial(_comes_back, arena, T, each, session, socket, draw.uniform(1 / 60, 55 / 60) * T.token_ttl)
+        for each, (session, socket) in zip(people, joined, strict=True)
+    ]
+    return await admission.parallel(trials, at_once=count)
+
+
+async def _comes_back(
+    arena: Instance, T: SpecTime, character: Character, session: Answer, socket: Socket, away: float
+) -> bool:
+    gone = await socket.drop()
+    await T.sleep_until(gone, away, "the reconnects")
+    answer = await arena.reclaim(character, session.token, gone=gone)
+    if answer.session_id != session.session_id:
+        return False
+    await T.sleep(T.wait_tolerance, "what a client takes to open its socket")
+    return await (await arena.try_attach({"sessionId": session.session_id}, character.user)).answers()
+
+
+@verifies("AD-RECON-10", part=2, isolation="disruptive", nodes=2, waits="recovery_never")
+async def test_the_clients_of_a_killed_node_resume_through_another(admission: Admission, T: SpecTime) -> None:
+    a, b = admission.nodes
+    arena, people = await admission.instance(capacity=CROWD), await admission.characters(CROWD)
+    joined = await admission.parallel([partial(arena.join, each, node=a) for each in people], at_once=ARRIVING_AT_ONCE)
+    before = T.now()
+    await admission.deployment.nodes[a].kill()
+    killed = Moment(before.lo, T.now().hi)
+
+    returns = await admission.parallel(
+        [
+            partial(_resume_with_retries, arena, T, each, session, b, killed)
+            for each, (session, _) in zip(people, joined, strict=True)
+        ]
+    )
+    T.at_most("recovery", since=killed, seen=max(returns, key=lambda seen: seen.hi), what="the last client's return")
+
+
+async def _resume_with_retries(
+    arena: Instance, T: SpecTime, character: Character, session: Answer, node: str, killed: Moment
+) -> Moment:
+    async def resume() -> Answer | None:
+        answer = await arena.connect(character, token=session.token, node=node)
+        return answer if answer.outcome == "success" else None
+
+    answer, seen = await T.until(
+        resume, give_up=T.recovery_never, since=killed, what="the session through another node", every=T.recovery / 5
+    )
+    expect(answer, success(session.session_id))
+    return seen

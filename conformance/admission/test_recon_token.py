@@ -1,0 +1,235 @@
+"""The reconnection token: random, bound, short-lived, single-use (seed §2 Reconnection Mechanism, §7)."""
+
+import itertools
+import uuid
+from functools import partial
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import UUID4, Answer, refused, status, success
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+RIVALS = 20
+MALFORMED = "x"
+
+
+@verifies("AD-RECON-01", waits="promote_never")
+async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=60)
+    direct = await arena.fill(60)
+    replaced = await admission.parallel([partial(_replace, arena, character) for character, _ in direct[:20]])
+    promoted = await _promote(arena, direct[20:40], T)
+    admitted = {"direct": direct, "replacing": replaced, "promoted": promoted}
+
+    for kind, people in admitted.items():
+        for _, answer in people:
+            assert UUID4.fullmatch(answer.token), f"no version-4 UUID for a {kind} session: {answer.describe()}"
+    everybody = list(itertools.chain(*admitted.values()))
+    tokens = {answer.token.lower() for _, answer in everybody}
+    expect(len(tokens), len(everybody), why="distinct tokens")
+    identifiers = {name.lower() for character, answer in everybody for name in _identifiers(character, answer)}
+    assert not tokens & identifiers, "a token is the id of a session, a character or a user"
+
+
+async def _replace(arena: Instance, character: Character) -> tuple[Character, Answer]:
+    offer = await arena.connect(character)
+    expect(offer, refused("ALREADY_IN_SESSION"), why="while arranging the check")
+    answer = await arena.connect(character, replace=offer.offer)
+    expect(answer, success(), why="while arranging the check")
+    return character, answer
+
+
+async def _promote(
+    arena: Instance, leaving: list[tuple[Character, Answer]], T: SpecTime
+) -> list[tuple[Character, Answer]]:
+    """As many waiting characters as leave, each with the answer that tells of its promotion."""
+    line = await arena.line_up(len(leaving))
+    await arena.admission.parallel([partial(arena.leave, answer.session_id, each) for each, answer in leaving])
+    watches = [partial(arena.admitted, character, within=T.promote_never) for character in line]
+    return [(each, answer) for each, (answer, _) in zip(line, await arena.admission.parallel(watches), strict=True)]
+
+
+def _identifiers(character: Character, answer: Answer) -> tuple[str, ...]:
+    return answer.session_id, character.id, character.user.id, character.user.id.removeprefix("u-")
+
+
+@verifies("AD-RECON-01", part=2, waits="prompt_never")
+async def test_the_stored_token_names_character_instance_and_expiry(admission: Admission, T: SpecTime) -> None:
+    arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
+    session, socket = await arena.join(character)
+    before = await keys.now()
+    await socket.drop()
+    after = await keys.now()
+
+    async def with_expiry() -> dict[str, object] | None:
+        record = await keys.record(keys.name("session_reconnect", session.token))
+        return record if "expiresAt" in record else None
+
+    record, _ = await T.until(with_expiry, give_up=T.prompt_never, what="an expiry in the stored token")
+    expect((record.get("characterId"), record.get("instanceId")), (character.id, arena.id), why="what it is bound to")
+    expires = float(str(record["expiresAt"])) / 1000
+    assert before + T.token_ttl - T.slack <= expires <= after + T.token_ttl + T.slack, (
+        f"the stored expiry is {expires - before:.2f} s after the drop in Redis time, not {T.token_ttl:.2f} s"
+    )
+
+
+@verifies("AD-RECON-04", waits="token_ttl + janitor_interval + slack")
+async def test_a_token_is_dead_after_its_life_whenever_the_cleanup_runs(admission: Admission, T: SpecTime) -> None:
+    """Drops all over one cleanup interval: at most a few of them can end just when a cleanup happens to run."""
+    arena, people = await admission.instance(), await admission.characters(10)
+    delays = [number * T.janitor_interval / len(people) for number in range(len(people))]
+    presented = await admission.parallel(
+        [partial(_present_too_late, arena, each, T, delay) for each, delay in zip(people, delays, strict=True)]
+    )
+    for gone, answer in presented:
+        _expect_dead(T, gone, answer)
+
+
+async def _present_too_late(arena: Instance, character: Character, T: SpecTime, delay: float) -> tuple[Moment, Answer]:
+    await T.sleep(delay, "this drop's turn in the cleanup interval")
+    session, gone = await arena.dropped(character)
+    return gone, await _after_its_life(arena, character, session.token, gone, T)
+
+
+async def _after_its_life(arena: Instance, character: Character, token: str, gone: Moment, T: SpecTime) -> Answer:
+    await T.sleep_until(gone, T.token_ttl + T.slack, "the end of the token's life")
+    return await arena.connect(character, token=token)
+
+
+def _expect_dead(T: SpecTime, gone: Moment, answer: Answer) -> None:
+    if answer.outcome == "success":
+        T.at_most("token_ttl", since=gone, seen=moment(answer), tolerance="slack", what="the life of the token")
+    expect(answer, refused())
+    assert not answer.session_id, f"a refused token brought a session: {answer.describe()}"
+
+
+@verifies("AD-RECON-04", waits="1.2*token_ttl")
+async def test_the_life_of_a_token_does_not_run_while_the_socket_lives(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    session, socket = await arena.join(character)
+    socket.keep_beating(T.heartbeat_interval / 2)
+    await T.sleep_until(moment(session), 13 / 12 * T.token_ttl, "a session older than a token's life")
+    gone = await socket.drop()
+    await T.sleep_until(gone, T.token_ttl / 12, "a while in grace")
+
+    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id))
+
+
+@verifies("AD-RECON-04", part=2, waits="token_ttl + slack + prompt_never")
+async def test_the_stored_token_expires_by_itself(admission: Admission, T: SpecTime) -> None:
+    arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
+    session, socket = await arena.join(character)
+    key = keys.name("session_reconnect", session.token)
+    expect(await keys.ask("EXISTS", key), 1, why="control: the token is stored while the socket lives")
+    gone = await socket.drop()
+
+    async def runs_out() -> int | None:
+        left: int = await keys.ask("PTTL", key)
+        return left if left > 0 else None
+
+    left, _ = await T.until(runs_out, give_up=T.prompt_never, what="a TTL of the stored token")
+    assert left <= T.token_ttl * 1000, f"PTTL is {left} ms, more than the {T.token_ttl:.2f} s of a token"
+    await T.sleep_until(gone, T.token_ttl + T.slack, "the end of the token's life")
+    expect(await keys.ask("EXISTS", key), 0, why="the stored token after its life")
+
+
+@verifies("AD-RECON-05", waits="2/3*token_ttl")
+async def test_a_token_presented_wrongly_is_refused_and_stays_usable(admission: Admission, T: SpecTime) -> None:
+    arena, owner, token, session, gone = await _presented_wrongly(admission, T)
+    await T.sleep_until(gone, 2 / 3 * T.token_ttl, "a rightful presentation after the wrong ones")
+    expect(
+        await arena.reclaim(owner, token, gone=gone), success(session), why="control: the right character and instance"
+    )
+
+
+@verifies("AD-RECON-05", waits="token_ttl + slack")
+async def test_a_wrong_presentation_does_not_renew_the_token(admission: Admission, T: SpecTime) -> None:
+    arena, owner, token, _, gone = await _presented_wrongly(admission, T)
+    _expect_dead(T, gone, await _after_its_life(arena, owner, token, gone, T))
+
+
+async def _presented_wrongly(admission: Admission, T: SpecTime) -> tuple[Instance, Character, str, str, Moment]:
+    """A dropped session whose token was refused to everybody else, a third of its life after the drop."""
+    arena, elsewhere = await admission.instance(), await admission.instance()
+    stranger, owner = await admission.characters(2)
+    sibling = await admission.character(owner.user)
+    session, gone = await arena.dropped(owner)
+    await T.sleep_until(gone, T.token_ttl / 3, "a third of the token's life")
+    expect(await arena.connect(sibling, token=session.token), refused(), why="another character of the same user")
+    expect(await arena.connect(stranger, token=session.token), refused(), why="a character of another user")
+    expect(await elsewhere.connect(owner, token=session.token), refused(), why="another instance")
+    return arena, owner, session.token, session.session_id, gone
+
+
+@verifies("AD-RECON-06", waits="wait_tolerance")
+async def test_in_grace_the_owner_is_refused_everywhere_without_the_token(admission: Admission) -> None:
+    arena, elsewhere, owner = await admission.instance(), await admission.instance(), await admission.character()
+    session, gone = await arena.dropped(owner)
+
+    expect(await arena.connect(owner), refused("ALREADY_IN_SESSION"))
+    expect(await elsewhere.connect(owner), refused("ALREADY_IN_SESSION"))
+    expect(await arena.reclaim(owner, session.token, gone=gone), success(session.session_id), why="control: its token")
+
+
+@verifies("AD-RECON-06", waits="wait_tolerance")
+async def test_a_malformed_or_unknown_token_resumes_nothing(admission: Admission) -> None:
+    arena, owner = await admission.instance(), await admission.character()
+    session, gone = await arena.dropped(owner)
+
+    expect(await arena.connect(owner, token=MALFORMED), refused(), status(400))
+    expect(await arena.connect(owner, token=str(uuid.uuid4())), refused())
+    expect(await arena.reclaim(owner, session.token, gone=gone), success(session.session_id), why="control: its token")
+
+
+@verifies("AD-RECON-06")
+async def test_a_malformed_or_unknown_token_is_no_ordinary_admission(admission: Admission) -> None:
+    arena, newcomer = await admission.instance(), await admission.character()
+
+    expect(await arena.connect(newcomer, token=MALFORMED), refused(), status(400))
+    expect(await arena.connect(newcomer, token=str(uuid.uuid4())), refused())
+    expect(await arena.connect(newcomer), success(), why="control: no session was there, and none was in the way")
+
+
+@verifies("AD-RECON-07", waits="5/3*token_ttl + wait_tolerance")
+async def test_a_used_token_is_dead_and_its_successor_has_a_full_life(admission: Admission, T: SpecTime) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    first, gone = await arena.dropped(character)
+    await T.sleep_until(gone, 5 / 6 * T.token_ttl, "most of the first token's life")
+    second = await arena.reclaim(character, first.token, gone=gone)
+    expect(second, success(first.session_id))
+    assert UUID4.fullmatch(second.token), f"the reconnect gave no token: {second.describe()}"
+    assert second.token != first.token, "the reconnect handed the used token back"
+
+    socket = await arena.attach(first.session_id, character)
+    expect(await arena.connect(character, token=first.token), refused(), why="the used token, socket open")
+    assert socket.open_now, "a refused token closed the socket"
+    gone = await admission.lose(socket)
+    expect(await arena.connect(character, token=first.token), refused(), why="the used token, socket lost")
+
+    await T.sleep_until(gone, 5 / 6 * T.token_ttl, "most of the second token's life")
+    expect(await arena.reclaim(character, second.token, gone=gone), success(first.session_id))
+
+
+@verifies("AD-RECON-07", waits="wait_tolerance")
+async def test_one_of_many_presentations_at_once_succeeds(admission: Admission) -> None:
+    await _one_of_many(admission, admission.nodes[:1])
+
+
+@verifies("AD-RECON-07", part=2, waits="wait_tolerance")
+async def test_one_of_many_presentations_over_all_nodes_succeeds(admission: Admission) -> None:
+    await _one_of_many(admission, admission.nodes)
+
+
+async def _one_of_many(admission: Admission, nodes: list[str]) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    session, _ = await arena.dropped(character)
+    chosen = itertools.islice(itertools.cycle(nodes), RIVALS)
+    rivals = [partial(arena.connect, character, token=session.token, node=node) for node in chosen]
+    answers = await admission.parallel(rivals)
+
+    winners = [answer for answer in answers if answer.outcome == "success"]
+    expect(len(winners), 1, why=f"successes of {RIVALS} presentations of one token")
+    expect(winners[0], success(session.session_id))
