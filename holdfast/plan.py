@@ -37,6 +37,7 @@ class PlannedPart:
     hook: str | None = None
     unseen: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    known: bool = False
 
     def fields(self) -> dict[str, Any]:
         return {
@@ -48,12 +49,14 @@ class PlannedPart:
             "hook": self.hook,
             "unseen": list(self.unseen),
             "checks": list(self.checks),
+            "known": self.known,
         }
 
 
 @dataclass
 class Plan:
     rows: dict[str, list[PlannedPart]] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
     checks: dict[str, CheckSpec] = field(default_factory=dict)
     left_out: list[dict[str, str]] = field(default_factory=list)
 
@@ -67,7 +70,7 @@ def make_plan(
 ) -> Plan:
     """`checks` are all checks of the suite by id; `deselected` those that the user left out by name."""
     _validate(catalogue, checks)
-    plan = Plan()
+    plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
     by_claim = _by_claim(checks)
     for row in catalogue:
         if not selection.takes(row):
@@ -103,7 +106,8 @@ def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[st
         return PlannedPart(part, "outside-profile")
     if missing := part.needs - target.capabilities():
         return _blind(row, part, missing)
-    return PlannedPart(part, "planned", checks=tuple(checks))
+    known = any(entry.id == row.id and entry.part == part.number for entry in target.known_failures)
+    return PlannedPart(part, "planned", checks=tuple(checks), known=known)
 
 
 def _blind(row: Requirement, part: Part, missing: frozenset[Capability]) -> PlannedPart:
@@ -147,7 +151,10 @@ def plan_fields(plan: Plan, catalogue: Catalogue, timings: Timings, overlap: int
         "longest_check": {"check": longest, "planned_s": round(planned[longest], 1)} if longest else None,
         "planned_sum_s": round(total, 1),
         "left_out": plan.left_out,
-        "rows": [_row_fields(catalogue.requirements[id_], parts) for id_, parts in plan.rows.items()],
+        "rows": [
+            {**_row_fields(catalogue.requirements[id_], parts), "known": id_ in plan.known}
+            for id_, parts in plan.rows.items()
+        ],
     }
 
 

@@ -12,6 +12,7 @@ from holdfast.reports.text import Json, clean
 from holdfast.verdict import Kind, Verdict, fold, fold_parts
 
 ENDED = "run ended before"
+FIXED = "listed under [known_failures], but it passes now: remove the entry"
 
 _STATUS = {
     "not-observable": Verdict.NOT_OBSERVABLE,
@@ -205,13 +206,15 @@ class Fold:
         if not parts:
             return None
         verdict = fold_parts(parts[0].verdict, [part.verdict for part in parts[1:]])
+        if verdict is Verdict.PASS and plan.get("known"):
+            verdict = Verdict.FIXED
         mine = [checks[check] for check in dict.fromkeys(check for part in parts for check in part.checks)]
         worst = next((check for check in mine if check.verdict is verdict), None)
         return Row(
             plan=plan,
             verdict=verdict,
             kind=_kind(check.to_json() for check in mine) if verdict is Verdict.FAIL else None,
-            reason=_row_reason(verdict, parts),
+            reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts),
             parts=parts,
             checks=[check.check for check in mine],
             timings=[timing for check in mine for timing in _timings(check)],
@@ -224,9 +227,13 @@ class Fold:
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
         verdict = fold([check.verdict for check in mine] + ([status] if status else []))
+        if verdict is Verdict.PASS and part.get("known"):
+            verdict = Verdict.FIXED
         reason = why if verdict is status else next((c.reason for c in mine if c.verdict is verdict), "")
         if not mine and status is None:
             reason = "no check for this part"
+        if verdict is Verdict.FIXED:
+            reason = FIXED
         return Part(part["part"], part, verdict, reason, [check.check for check in mine])
 
 

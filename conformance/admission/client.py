@@ -376,9 +376,9 @@ class Instance:
         return answer, await self.admission.lose(socket)
 
     async def reclaim(self, character: Character, token: str, *, gone: Moment, node: str | None = None) -> Answer:
-        """connect(c, token=t) inside the token's life; an answer after its end would be our own lateness."""
+        """connect(c, token=t) inside the token's life; a refusal after its end would be our own lateness."""
         answer = await self.connect(character, token=token, node=node)
-        if answer.received > gone.lo + self.admission.T.token_ttl:
+        if answer.outcome != "success" and answer.received > gone.lo + self.admission.T.token_ttl:
             raise Inconclusive(f"the token was presented {answer.received - gone.lo:.2f} s after the drop, too late")
         return answer
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -64,6 +64,14 @@ class Keys:
     async def members(self, key: str, *parts: str) -> list[str]:
         """Members of a set, for sampling in a tight loop: looks are not noted one by one."""
         return sorted(map(str, await self.redis.smembers(self.name(key, *parts))))
+
+    async def together(self, *commands: Sequence[str]) -> list[Any]:
+        """Several commands in one transaction, so that what they read belongs together."""
+        pipeline = self.redis.pipeline(transaction=True)
+        for words in commands:
+            pipeline.execute_command(*words)
+        answers: list[Any] = await pipeline.execute()
+        return answers
 
     async def now(self) -> float:
         """The Redis server's clock, in seconds."""

@@ -63,8 +63,8 @@ async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission:
 
 async def _connect_all(admission: Admission, arena: Instance, people: Sequence[Character]) -> int:
     """How many were answered before the node was gone."""
-    calls = [lambda c=c: arena.connect(c) for c in people]  # type: ignore[misc]  # lambda default
-    return sum(answer.answered for answer in await admission.parallel(calls, IN_FLIGHT))
+    answers = await admission.parallel([lambda c=c: arena.connect(c) for c in people], IN_FLIGHT)  # type: ignore[misc]  # lambda default
+    return sum(answer.answered for answer in answers)
 
 
 async def _until_some_are_inside(keys: Keys, arena: Instance, T: SpecTime) -> None:
@@ -79,23 +79,24 @@ async def _until_some_are_inside(keys: Keys, arena: Instance, T: SpecTime) -> No
 
 async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character]) -> None:
     """The instance's session ids, the characters' markers and the records, looked at in one transaction."""
-    slots = keys.name("session_instance", arena.id)
-    markers = [keys.name("session_char", character.id) for character in people]
-    known = sorted({*await keys.redis.smembers(slots), *filter(None, await keys.redis.mget(markers))})
-    look = keys.redis.pipeline(transaction=True).smembers(slots).mget(markers)
-    for session in known:
-        look.exists(keys.name("session_data", session))
-    members, marked, *recorded = await look.execute()
-
-    if unexpected := members - set(known):
-        raise Inconclusive(f"{len(unexpected)} sessions came after the last attempt had ended")
-    half = {session for session in known if (session in members) != (session in marked)}
-    half |= {session for session, there in zip(known, recorded, strict=True) if session in members and not there}
+    slots = ("SMEMBERS", keys.name("session_instance", arena.id))
+    markers = ("MGET", *(keys.name("session_char", character.id) for character in people))
+    members, marked = await keys.together(slots, markers)
+    known = sorted({*members, *filter(None, marked)})
+    members, marked, *recorded = await keys.together(
+        slots, markers, *(("EXISTS", keys.name("session_data", session)) for session in known)
+    )
+    if not members <= set(known):
+        raise Inconclusive("sessions came after the last attempt had ended")
+    whole = members & {session for session in marked if session}
+    whole &= {session for session, there in zip(known, recorded, strict=True) if there}
+    half = (members | {session for session in marked if session}) - whole
     if half:
-        seen = [_traces(session, members, marked, dict(zip(known, recorded, strict=True))) for session in sorted(half)]
-        raise Finding(["id in the instance's set, character's marker and record, or none of them"], "; ".join(seen[:5]))
+        there = {session for session, found in zip(known, recorded, strict=True) if found}
+        seen = [_traces(session, members, marked, there) for session in sorted(half)[:5]]
+        raise Finding(["id in the instance's set, character's marker and record, or none of them"], "; ".join(seen))
 
 
-def _traces(session: str, members: set[str], marked: Sequence[str | None], recorded: dict[str, int]) -> str:
-    places = {"set": session in members, "marker": session in marked, "record": bool(recorded[session])}
+def _traces(session: str, members: set[str], marked: Sequence[str | None], recorded: set[str]) -> str:
+    places = {"set": session in members, "marker": session in marked, "record": session in recorded}
     return f"{session}: " + ", ".join(f"{name} {'there' if there else 'missing'}" for name, there in places.items())

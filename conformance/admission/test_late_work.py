@@ -9,6 +9,7 @@ from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import stalled
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import Answer, queued, refused, status, success, timed_out, unavailable
 from holdfast.finding import expect
 from holdfast.spectime import SpecTime
@@ -108,15 +109,16 @@ async def test_a_timed_out_attempt_leaves_no_record(admission: Admission, T: Spe
     await full.admit(inside)
     healed = await _expired(admission, T, direction, lambda: free.connect(late), lambda: full.connect(queueing))
 
+    keys = admission.keys()
+
     async def no_record() -> bool:
-        return await _records(free, late) == await _records(full, queueing) == (0, 0, None, 1)
+        return await _records(keys, free, late) == await _records(keys, full, queueing) == (0, 0, None, 1)
 
     await _undone(T, healed, no_record, what="no marker, no queue entry, and the slots of before")
 
 
-async def _records(arena: Instance, character: Character) -> tuple[int, int, str | None, int]:
+async def _records(keys: Keys, arena: Instance, character: Character) -> tuple[int, int, str | None, int]:
     """Marker, queue entry and place of the character, and the slots that are taken."""
-    keys = arena.admission.keys()
     return (
         await keys.ask("EXISTS", keys.name("session_char", character.id)),
         await keys.ask("EXISTS", keys.name("queue_entry", character.id)),

@@ -1,32 +1,17 @@
 """Ownership (seed §7 Security Considerations): whoever is not the owner changes nothing and learns nothing."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from holdfast.check import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.wire import Answer, Request, queued, refused, status, success
+from holdfast.conformance.admission.keys import Command
+from holdfast.conformance.admission.wire import Request, queued, refused, status, success, turned_away
 from holdfast.finding import NotApplicable, expect
 from holdfast.spectime import SpecTime
 
 RECORDS = ("session_char", "session_data", "session_instance", "session_reconnect", "queue_pending", "queue_entry")
-
-
-@dataclass(frozen=True)
-class TurnedAway:
-    """A refusal of a call that has no outcome field: an error status, or the news that nothing was done."""
-
-    def matches(self, seen: Any) -> bool:
-        if not isinstance(seen, Answer) or not seen.answered:
-            return False
-        undone = any(seen.fields.get(name) is False for name in ("removed", "cancelled", "slotFreed"))
-        return 400 <= seen.status < 500 or seen.outcome == "failed" or undone
-
-    def describe(self) -> str:
-        return "a refusal (4xx, or nothing done)"
 
 
 @verifies("AD-SEC-01", waits="wait_tolerance")
@@ -73,7 +58,7 @@ async def test_no_record_is_written_on_behalf_of_a_stranger(admission: Admission
     writes, roots = await keys.write_commands(), keys.roots(*RECORDS, "replacement")
     ids = [session.session_id, *(character.id for _, character in places)]
 
-    def touching(recorded: Iterable[Any]) -> list[str]:
+    def touching(recorded: Iterable[Command]) -> list[str]:
         # Other writes are the target's own affair (limiter, log); so are those that concern nobody here.
         return [
             " ".join(command.words)
@@ -155,7 +140,7 @@ async def test_nobody_else_ends_a_session_leaves_a_queue_or_cancels_an_offer(adm
 
 
 async def _turned_away(admission: Admission, request: Request, stranger: User | None) -> None:
-    expect(await admission.call(request, stranger), TurnedAway())
+    expect(await admission.call(request, stranger), turned_away())
 
 
 @verifies("AD-SEC-03")

@@ -39,7 +39,9 @@ async def test_the_fifth_failure_locks_for_a_minute_whatever_is_tried_meanwhile(
 def _refused_under_lock(T: SpecTime, fifth: Answer, probe: Answer) -> None:
     """A probe that the machine held back until the lock may have ended says nothing."""
     if probe.received > fifth.sent + T.rate_lock and not locked().matches(probe):
-        raise Inconclusive(f"the lock may have ended: the probe took until {probe.received - fifth.sent:.2f} s after it")
+        raise Inconclusive(
+            f"the lock may have ended: the probe took until {probe.received - fifth.sent:.2f} s after it"
+        )
     expect(probe, locked())
 
 

@@ -96,7 +96,9 @@ def _at_most_the_limit_evaluated(T: SpecTime, answers: Sequence[Answer]) -> None
     limit, seen = T.count("rate_failures"), outcomes(answers)
     throttled = sum(locked().matches(answer) for answer in answers)
     evaluated = seen.get("VERSION_MISMATCH", 0)
-    assert evaluated <= limit, f"{evaluated} of {BURST} simultaneous failures were evaluated, {limit} are allowed: {seen}"
+    assert evaluated <= limit, (
+        f"{evaluated} of {BURST} simultaneous failures were evaluated, {limit} are allowed: {seen}"
+    )
     expect(evaluated + throttled, BURST, why=f"all others are answered 429 RATE_LIMITED: {seen}")
 
 

@@ -175,6 +175,36 @@ class Status:
         return "status " + " or ".join(str(code) for code in self.codes)
 
 
+@dataclass(frozen=True)
+class Coded:
+    """A legal refusal of an attempt, whatever the cause: outcome failed with a code of the table, no server error."""
+
+    def matches(self, seen: Any) -> bool:
+        return (
+            isinstance(seen, Answer)
+            and seen.outcome == "failed"
+            and seen.reason in REASONS
+            and (seen.status == 200 or 400 <= seen.status < 500)
+        )
+
+    def describe(self) -> str:
+        return "failed with a code of the table, status 200 or 4xx"
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """A legal refusal of a call that has no outcome field: an error status, or the news that nothing was done."""
+
+    def matches(self, seen: Any) -> bool:
+        if not isinstance(seen, Answer) or seen.status >= 500:
+            return False
+        undone = any(seen.fields.get(name) is False for name in ("removed", "cancelled", "slotFreed"))
+        return seen.status >= 400 or seen.outcome == "failed" or undone
+
+    def describe(self) -> str:
+        return "a refusal: 4xx, or nothing done"
+
+
 def success(session_id: str | None = None) -> Like:
     return Like("success", session_id=session_id)
 
@@ -185,6 +215,14 @@ def queued(position: int | None = None, depth: int | None = None) -> Like:
 
 def refused(reason: str | None = None, status: int | tuple[int, ...] | None = None) -> Like:
     return Like("failed", reason, status)
+
+
+def coded() -> Coded:
+    return Coded()
+
+
+def turned_away() -> TurnedAway:
+    return TurnedAway()
 
 
 def locked() -> Like:

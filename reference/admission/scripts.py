@@ -76,8 +76,11 @@ class Scripts:
 
     def __init__(self, limits: Mapping[str, Any], overrides: Mapping[str, str]) -> None:
         self.limits = limits
+        self.overrides = overrides
         self.sources = dict(functions())
         for name, body in overrides.items():
+            if name not in self.sources:
+                raise ValueError(f"No Lua function {name!r} to replace; see {FOLDER.name}/.")
             self.sources[name] = with_body(self.sources[name], body)
         self.all = {main: self.assemble(main) for main in MAINS}
 

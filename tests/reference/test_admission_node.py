@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Iterable
 from itertools import pairwise
 
 import aiohttp
@@ -10,7 +11,7 @@ import pytest
 from tests.reference.world import Answer, Player, World, bearer, beat, drop, until, world
 
 
-def outcomes(answers: list[Answer]) -> dict[str, int]:
+def outcomes(answers: Iterable[Answer]) -> dict[str, int]:
     names = [answer["outcome"] if answer["outcome"] != "failed" else answer["reason"] for answer in answers]
     return {name: names.count(name) for name in names}
 
@@ -200,7 +201,7 @@ async def test_an_outage_is_refused_with_retry_after_and_sockets_live_through_it
             await asyncio.sleep(0.5)
             assert await beat(ws)
         await w.link.heal()
-        await until(lambda: w.answers())
+        await until(w.answers)
         for _ in range(3):
             await asyncio.sleep(0.5)
             assert await beat(ws)
@@ -217,7 +218,7 @@ async def test_sessions_are_registered_again_when_redis_comes_back_empty() -> No
         w.valkey.kill()
         w.valkey.wait()
         w.valkey = w.start_valkey()
-        await until(lambda: w.answers())
+        await until(w.answers)
         await w.instance(1, instance)
         await player.suspend(suspended=False)
         await other.suspend(suspended=False)

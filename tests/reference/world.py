@@ -53,9 +53,10 @@ def bearer(user: str) -> dict[str, str]:
 async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 8.0) -> Any:
     """Waits for something that must come true; what it came to."""
     async with asyncio.timeout(seconds):
-        while not (value := await condition()):
+        while True:
+            if value := await condition():
+                return value
             await asyncio.sleep(0.02)
-    return value
 
 
 class World:
@@ -105,9 +106,7 @@ class World:
         writer.close()
         return reply
 
-    async def call(
-        self, method: str, path: str, headers: dict[str, str], body: Any = None, node: int = 0
-    ) -> Answer:
+    async def call(self, method: str, path: str, headers: dict[str, str], body: Any = None, node: int = 0) -> Answer:
         url = f"http://127.0.0.1:{self.ports[node]}{path}"
         async with self.http.request(method, url, headers=headers, json=body) as response:
             answer: Answer = await response.json(content_type=None)

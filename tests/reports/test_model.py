@@ -142,7 +142,7 @@ def test_missing_repeats_are_not_green() -> None:
     assert (only["verdict"], only["reason"]) == ("inconclusive", "run ended before (after 1 of 3 repeats)")
 
 
-@pytest.mark.parametrize(("verdict", "code"), [("known", 0), ("fixed", 1), ("warn", 0), ("error", 2)])
+@pytest.mark.parametrize(("verdict", "code"), [("known", 0), ("warn", 0), ("error", 2)])
 def test_a_check_hands_its_verdict_to_the_row(verdict: str, code: int) -> None:
     known = {"reason": "rewrite pending", "link": "https://example.org/12", "expires": "2027-01-01"}
     check = finished(RATE, verdict, ("AD-RATE-03", 1), reason="because", known=known)

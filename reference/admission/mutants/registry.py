@@ -1,6 +1,135 @@
-"""placeholder"""
+"""Mutants: the reference server with exactly one named violation, for judging the suite.
 
+A mutant is an override of one seam, tagged with the requirement, the number of the violation and the catalogue's
+sentence for it. `node --violate AD-RATE-03/1` (or the variable VIOLATE) starts a node with it. There are three forms.
+
+1. A row that replaces the body of one Lua function (`lua/<name>.lua`; the signature stays):
+       violation("AD-QUEUE-02", 2, "…", lua={"enqueue_score": "return math.floor(now / 1000)"})
+2. A row or a function that changes settings, for constants; it gets the settings as they were given:
+       violation("AD-RECON-04", 2, "…", settings=lambda s: {"token_ttl": 15 * s.token_ttl})
+3. A subclass of one part (`parts.py`); which one is seen from its base class:
+       @violates("AD-TIME-01", 1, "…")
+       class NoDeadline(Attempts):
+           def deadline_of(self, received: float) -> float:
+               return received + 3600
+Violations of atomicity subclass `Split` (`split.py`): the named script then reads in one call and writes in others.
+
+Which seam for which effect (Lua functions are written `name`, methods `Part.name`):
+
+- clock of the scripts: `now`, `milliseconds`
+- order of the checks: `Rules.precedence`, lists of Lua steps for `admit`, `reconnect` and `replace`
+- one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
+- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is one's own
+- what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
+- limiter: `failures`, `failure_member`, `record_failure`, `set_lock`, `rate_lock`, `allowance`, `refuse`
+- admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`
+- queue: `enqueue`, `enqueue_score`, `position_of`, `depth_of`, `queue_cap`, `already_waiting`, `note_peak`
+- promotion: `pick_next`, `may_be_promoted`, `promote`, `promoted`; `Promoter.run`, `.wake`, `.fill`, `.announce`
+- reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`, `drop`
+- replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `swap`, `cancel`
+- drain: `draining`, step `drain`; `Admin.switch_drain`
+- cleanup: `is_stale`, `grace_over`, `silent_sessions`, `expired_graces`, `reap`, `end_session`, `touch`; `Janitor`
+- deadline, late work: `Attempts.deadline_of`, `.decide`, `.timed_out`, `.undo_late`; `too_late`, `undo_admission`, …
+- what an attempt answers: `Http.answered`, `.add_outcome`, `.status_of`, `.limiter_headers`, `.read_body`
+- poll, leave, queue leave, cancel: `Calls.status`, `.disconnect`, `.unqueue`, `.cancel`; `status`, `leave`, `owns`
+- events, metrics: `Attempts.begin`, `.finish`, `.succeeded`, `.refused`, `.watch`, `.emit`; `Events.emit`; `Metrics`
+- sockets: `Sockets.attach`, `.beat`, `.acknowledge`, `.missed`, `.ended`, `.left`, `.lost`; `attach_refusal`, `holds`
+- closing sockets elsewhere: `Kicks.send`, `.evict`
+- outage, Redis back: `RedisLink.call`, `Recovery.on_connect`, `.restore`, `.stalled`; `Attempts.outage`; `restore`
+- answers while Redis is away: `Http.unavailable`, `Metrics.scrape`
+- identity, TLS, start: `Identity.authenticate`, settings, `Recovery.on_connect` with `link.connections == 0`
+
+Every part finds the others as `self.node.<part>`. A mutant stays two to five lines; if it grows, a seam is missing.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from holdfast.reference.admission import mutants
 from holdfast.reference.admission.parts import Parts
+from holdfast.reference.admission.settings import BadSetting, Settings
+
+SettingsChange = Callable[[Settings], Mapping[str, Any]]
+Seam = TypeVar("Seam", bound=type[Any])
+
+_SUPPORT = {"registry", "split"}
 
 
-def apply(name: str, parts: Parts) -> None: ...
+@dataclass(frozen=True)
+class Mutant:
+    requirement: str
+    number: int
+    sentence: str
+    install: Callable[[Parts], None]
+
+    @property
+    def name(self) -> str:
+        return f"{self.requirement}/{self.number}"
+
+
+_known: dict[str, Mutant] = {}
+
+
+def _register(mutant: Mutant) -> None:
+    if mutant.name in _known:
+        raise ValueError(f"There are two mutants named {mutant.name}; one violation has one mutant.")
+    _known[mutant.name] = mutant
+
+
+def violation(
+    requirement: str,
+    number: int,
+    sentence: str,
+    *,
+    lua: Mapping[str, str] | None = None,
+    settings: SettingsChange | None = None,
+) -> None:
+    """Registers a mutant that is a row: another Lua body, or other constants."""
+    if (lua is None) == (settings is None):
+        raise ValueError(f"{requirement}/{number} must change either Lua functions or settings.")
+
+    def install(parts: Parts) -> None:
+        if lua is not None:
+            parts.lua = {**parts.lua, **lua}
+        if settings is not None:
+            parts.settings = lambda given: replace(given, **settings(given))
+
+    _register(Mutant(requirement, number, sentence, install))
+
+
+def violates(requirement: str, number: int, sentence: str) -> Callable[[Seam], Seam]:
+    """Registers a subclass of a part as a mutant."""
+
+    def register(part: Seam) -> Seam:
+        name = _part_of(part)
+        _register(Mutant(requirement, number, sentence, lambda parts: setattr(parts, name, part)))
+        return part
+
+    return register
+
+
+def _part_of(part: type[Any]) -> str:
+    """The name of the part that a class can stand for."""
+    for each in fields(Parts):
+        if isinstance(each.default, type) and issubclass(part, each.default):
+            return each.name
+    raise TypeError(f"{part.__name__} is no subclass of a part; see parts.py.")
+
+
+def all_mutants() -> Mapping[str, Mutant]:
+    for module in pkgutil.iter_modules(mutants.__path__):
+        if module.name not in _SUPPORT:
+            importlib.import_module(f"{mutants.__name__}.{module.name}")
+    return dict(sorted(_known.items()))
+
+
+def apply(name: str, parts: Parts) -> None:
+    known = all_mutants()
+    if name not in known:
+        near = [each for each in known if each.startswith(name.partition("/")[0])]
+        hint = f"known for this requirement: {', '.join(near)}" if near else "there is none for this requirement"
+        raise BadSetting(f"No violation {name!r}: {hint}. Write it as ID/n, for example AD-RATE-03/1.")
+    known[name].install(parts)

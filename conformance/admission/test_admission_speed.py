@@ -1,0 +1,57 @@
+"""How fast a direct admission is (upstream definition of done, fills seed §9)."""
+
+import asyncio
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, success
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+TRIALS = 299
+INSIDE = 300
+# Attempts a second. Rates never scale.
+BUSY, SLOW = 50, 5
+
+
+async def _trials(arena: Instance, people: list[Character], rate: int) -> list[Answer]:
+    """One direct admission each, started at this rate whatever the answers take."""
+    admission, T = arena.admission, arena.admission.T
+    start = T.now()
+
+    async def one(number: int, character: Character) -> Answer:
+        await T.sleep_until(start, number / rate, f"the arrivals, {rate} a second")
+        return await arena.connect(character, node=admission.nodes[number % len(admission.nodes)])
+
+    return await asyncio.gather(*(one(number, character) for number, character in enumerate(people)))
+
+
+def _judge(T: SpecTime, answers: list[Answer]) -> None:
+    for answer in answers:
+        expect(answer, success(), why="a free slot is there for everybody")
+    samples = [answer.received - answer.sent for answer in answers]
+    T.percentile("admit_p95", samples, 0.95)
+    T.percentile("admit_p99", samples, 0.99)
+
+
+@verifies("AD-TIME-06", waits="6*attempt_deadline")
+async def test_direct_admissions_are_fast_with_hundreds_inside(admission: Admission, T: SpecTime) -> None:
+    trials = max(TRIALS, round(BUSY * T.scaled(60)))
+    arena = await admission.instance(capacity=INSIDE + trials)
+    await arena.fill(INSIDE)
+
+    _judge(T, await _trials(arena, await admission.characters(trials), BUSY))
+
+
+@verifies("AD-TIME-06", part=2, isolation="quiet", waits="60*admit_p95")
+async def test_round_trips_to_redis_do_not_grow_with_the_sessions_inside(admission: Admission, T: SpecTime) -> None:
+    """The sessions inside are kept by their sockets: the trials take longer than a silent session lives."""
+    arena = await admission.instance(capacity=INSIDE + TRIALS)
+    inside = await admission.characters(INSIDE)
+    for _, socket in await admission.parallel([lambda c=c: arena.join(c) for c in inside], at_once=16):  # type: ignore[misc]  # mypy can't see the bound default
+        socket.keep_beating(T.heartbeat_interval)
+    people = await admission.characters(TRIALS)
+    await admission.deployment.link(admission.nodes[0]).delay(T.redis_hop, direction="down")
+
+    _judge(T, await _trials(arena, people, SLOW))

@@ -1,0 +1,240 @@
+"""Queue positions (seed §5 Queue Status Dissemination): in the answer at once, later by poll, with push as an option."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import UUID, Answer, queued, status
+from holdfast.finding import Finding, NotApplicable, expect
+from holdfast.spectime import SpecTime
+
+POLLS = 13
+
+
+@verifies("AD-POLL-01")
+async def test_a_full_instance_tells_the_position_at_once_and_by_poll(admission: Admission) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    first = await admission.character()
+    answer = await arena.connect(first)
+    expect(answer, queued(position=0))
+    expect(answer.session_id, "", why="a queued answer has no session")
+    _shows(await arena.status(first), position=0, depth=1)
+
+    line = [first, *await arena.line_up(6)]
+    for position, character in enumerate(line):
+        _shows(await arena.status(character), position=position, depth=len(line))
+
+
+@verifies("AD-POLL-01")
+async def test_who_is_not_waiting_has_no_position(admission: Admission) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    stranger, waiting = await admission.characters(2)
+    expect(await arena.status(stranger), status(404), why="a character that never connected")
+    await arena.enqueue(waiting)
+    expect(await arena.status(waiting), status(200), why="control: a waiting one is shown")
+    await arena.unqueue(waiting)
+    expect(await arena.status(waiting), status(404), why="a character that left the queue")
+
+
+def _shows(answer: Answer, *, position: int, depth: int) -> None:
+    expect((answer.status, answer.position, answer.depth), (200, position, depth), why="status, position, depth")
+
+
+@verifies("AD-POLL-02")
+async def test_the_cadence_is_told_whatever_the_position(admission: Admission, T: SpecTime) -> None:
+    if not (field := admission.features.get("poll_after_field")):
+        raise NotApplicable("the descriptor declares no poll_after_field")
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    waiting = 0
+    for wanted in (size for size in (0, 10, 100) if size < T.count("queue_cap")):
+        await arena.crowd(wanted - waiting)
+        character = await admission.character()
+        for answer in (await arena.connect(character), await arena.connect(character)):
+            expect(answer, queued(position=wanted))
+            told = answer.fields.get(field)
+            whole = {max(1, math.floor(T.poll_interval)), math.ceil(T.poll_interval)}
+            expect((type(told).__name__, told), *(("int", seconds) for seconds in whole), why=str(field))
+        waiting = wanted + 1
+
+
+@verifies("AD-POLL-03", waits="13*poll_interval")
+async def test_polls_are_served_and_cost_neither_the_place_nor_the_allowance(admission: Admission, T: SpecTime) -> None:
+    arena, polling, silent = await _two_waiting(admission)
+    await _poll(T, arena, polling)
+
+    _shows(await arena.status(silent), position=1, depth=2)
+    other = await admission.character(polling.user)
+    left = (await arena.fail(other)).remaining
+    expect(left, T.count("rate_failures") - 1, why="failures left: polls count for nothing")
+
+
+@verifies("AD-POLL-03", part=2, isolation="quiet", waits="13*poll_interval")
+async def test_polls_are_no_attempts(admission: Admission, T: SpecTime) -> None:
+    arena, polling, _ = await _two_waiting(admission)
+    before = await admission.total("connection_attempt_total")
+    await _poll(T, arena, polling)
+
+    expect(await admission.total("connection_attempt_total"), before, why="connection_attempt_total after the polls")
+    await arena.fail(await admission.character())
+
+    async def counted() -> float:
+        return await admission.total("connection_attempt_total")
+
+    await admission.settles(counted, before + 1, why="control: an attempt is counted")
+
+
+@verifies("AD-POLL-03", part=3, waits="13*poll_interval")
+async def test_polls_leave_the_queue_as_it_is(admission: Admission, T: SpecTime) -> None:
+    arena, polling, _ = await _two_waiting(admission)
+    keys = admission.keys()
+    queue = keys.name("queue_pending", arena.id)
+    before = await keys.ask("ZRANGE", queue, 0, -1, "WITHSCORES")
+    await _poll(T, arena, polling)
+
+    expect(await keys.ask("ZRANGE", queue, 0, -1, "WITHSCORES"), before, why="members and scores after the polls")
+    assert polling.id in str(before), "the polling character is no member of queue:pending"
+
+
+async def _two_waiting(admission: Admission) -> tuple[Instance, Character, Character]:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    first, second = await arena.line_up(2)
+    return arena, first, second
+
+
+async def _poll(T: SpecTime, arena: Instance, character: Character) -> None:
+    start = T.now()
+    for count in range(POLLS):
+        await T.sleep_until(start, count * T.poll_interval, "the next poll")
+        _shows(await arena.status(character), position=0, depth=2)
+
+
+@verifies("AD-POLL-04", waits="promote_within")
+async def test_a_poll_shows_every_promotion_and_leave_before_it(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=3)
+    inside = await arena.fill(3)
+    line = await arena.line_up(10)
+    fifth, last = line[4], line[-1]
+    _shows(await arena.status(fifth), position=4, depth=10)
+
+    for character, answer in inside:
+        freed = moment(await arena.leave(answer.session_id, character))
+    for promoted in line[:3]:
+        await arena.admitted(promoted, within=T.promote_never, since=freed)
+    _shows(await arena.status(fifth), position=1, depth=7)
+    _shows(await arena.status(last), position=6, depth=7)
+
+    await arena.unqueue(line[3])
+    _shows(await arena.status(fifth), position=0, depth=6)
+
+
+@verifies("AD-POLL-04", waits="promote_within")
+async def test_no_position_ever_rises(admission: Admission, T: SpecTime) -> None:
+    await _churn(admission, T, admission.nodes[:1])
+
+
+@verifies("AD-POLL-04", part=2, waits="promote_within")
+async def test_no_position_ever_rises_on_alternating_nodes(admission: Admission, T: SpecTime) -> None:
+    await _churn(admission, T, admission.nodes)
+
+
+async def _churn(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    """Leaves, promotions, retries and newcomers between rounds of polls, each round through the next node."""
+    arena = await admission.instance(capacity=5)
+    inside = [(character, answer.session_id) for character, answer in await arena.fill(5)]
+    crowd = await arena.crowd(min(200, T.count("queue_cap") * 2 // 3))
+    places: dict[Character, int] = {}
+    for node in itertools.islice(itertools.cycle(nodes), 6):
+        polled = await _poll_all(admission, arena, crowd, node)
+        promoted = [c for c in crowd if polled[c].fields.get("state") == "admitted"]
+        crowd = [c for c in crowd if c not in promoted]
+        _none_rose(places, {c: polled[c] for c in crowd}, node)
+        inside += [(c, polled[c].session_id) for c in promoted]
+        crowd = await _stir(admission, arena, inside, crowd)
+        inside.clear()
+
+
+async def _poll_all(
+    admission: Admission, arena: Instance, crowd: Sequence[Character], node: str
+) -> dict[Character, Answer]:
+    calls = [lambda c=c: arena.status(c, node=node) for c in crowd]
+    return dict(zip(crowd, await admission.parallel(calls, at_once=16), strict=True))
+
+
+def _none_rose(places: dict[Character, int], polled: dict[Character, Answer], node: str) -> None:
+    for character, answer in polled.items():
+        expect(answer, status(200), why="a waiting character is always shown")
+        place, before = answer.position, places.get(character)
+        if place is None or (before is not None and place > before):
+            raise Finding(
+                [f"at most {before}"], f"{place} through node {node}", "the position of one waiting character"
+            )
+        places[character] = place
+
+
+async def _stir(
+    admission: Admission, arena: Instance, inside: Sequence[tuple[Character, str]], crowd: list[Character]
+) -> list[Character]:
+    """Slots freed, four leave from anywhere in the line, two of the others try again, two newcomers join."""
+    for character, session in inside:
+        await arena.leave(session, character)
+    leaving = admission.context.random.sample(crowd, 4)
+    for character in leaving:
+        await arena.unqueue(character)
+    staying = [c for c in crowd if c not in leaving]
+    for character in admission.context.random.sample(staying, 2):
+        await arena.connect(character)
+    return staying + await arena.crowd(2)
+
+
+@verifies("AD-POLL-05", waits="2*promote_within + poll_interval")
+async def test_a_promoted_client_gets_its_session_by_poll_until_it_attaches(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    held = await arena.hold()
+    (waiting,) = await arena.line_up(1)
+    freed = moment(await arena.leave(held.answer.session_id, held.character))
+
+    promoted, seen = await arena.admitted(waiting, within=T.promote_never, since=freed)
+    T.at_most("promote_within", since=freed, seen=seen, what="the promotion is shown")
+    for name in ("sessionId", "reconnectionToken"):
+        assert UUID.fullmatch(str(promoted.fields.get(name))), f"{name} of a promoted client is no UUID"
+    await _shown_again(arena, waiting, promoted)
+    await T.sleep(T.poll_interval, "the next poll, as if the last reply had been lost")
+    await _shown_again(arena, waiting, promoted)
+
+    socket = await arena.attach(promoted.session_id, waiting)
+    await socket.beat()
+
+
+async def _shown_again(arena: Instance, character: Character, promoted: Answer) -> None:
+    again = await arena.status(character)
+    expect(
+        (again.status, again.fields.get("state"), again.session_id, again.token),
+        (200, "admitted", promoted.session_id, promoted.token),
+        why="the same session is told until a socket attaches",
+    )
+
+
+@verifies("AD-POLL-06", waits="promote_within")
+async def test_pushed_positions_agree_with_polled_ones(admission: Admission) -> None:
+    if not admission.features.get("push"):
+        raise NotApplicable("the descriptor declares no push")
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    ahead, watching = await arena.line_up(2)
+    socket = await arena.try_attach({"characterId": watching.id}, watching.user)
+    first = await socket.frame("queue_update")
+    expect((first.data.get("position"), first.data.get("depth")), (1, 2), why="the first queue_update")
+    _shows(await arena.status(watching), position=1, depth=2)
+
+    before = len(socket.frames)
+    await arena.unqueue(ahead)
+    update = await socket.frame("queue_update", after=before)
+    expect((update.data.get("position"), update.data.get("depth")), (0, 1), why="queue_update after the leave ahead")
+    _shows(await arena.status(watching), position=0, depth=1)

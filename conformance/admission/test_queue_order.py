@@ -1,0 +1,164 @@
+"""The waiting line (seed §10 Queue Implementation Details): rank, order of arrival, leaving, and nobody overtakes."""
+
+import asyncio
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, queued, status
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+BURST = 200
+# A hundred rounds of one race, run side by side on several instances.
+LANES, ROUNDS = 10, 10
+RETRIES = 3
+
+
+@verifies("AD-QUEUE-01")
+async def test_positions_count_from_zero_and_close_up_when_the_first_is_gone(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    inside = await arena.hold()
+    line = await admission.characters(5)
+    for position, character in enumerate(line):
+        expect(await arena.connect(character), queued(position=position))
+    await _stand_in_order(arena, line)
+
+    expect(await arena.unqueue(line[0]), status(200))
+    await _stand_in_order(arena, line[1:])
+    await arena.leave(inside.answer.session_id, inside.character)
+    await arena.admitted(line[1], within=T.promote_never)
+    await _stand_in_order(arena, line[2:])
+
+
+@verifies("AD-QUEUE-01", part=2)
+async def test_the_queue_is_a_sorted_set_and_positions_are_its_ranks(admission: Admission) -> None:
+    arena, keys = await admission.instance(capacity=1), admission.keys()
+    await arena.hold()
+    line = await arena.line_up(5)
+    name = keys.name("queue_pending", arena.id)
+
+    expect(await keys.ask("TYPE", name), "zset")
+    members = await keys.redis.zrange(name, 0, -1, withscores=True)
+    expect([member for member, _ in members], [character.id for character in line], why="members by score")
+    scores = [score for _, score in members]
+    assert scores == sorted(set(scores)), f"the scores do not rise: {scores}"
+    for character in line:
+        rank = await keys.ask("ZRANK", name, character.id)
+        expect((await arena.status(character)).position, rank, why="position against ZRANK")
+
+
+@verifies("AD-QUEUE-02")
+async def test_each_arrival_stands_behind_the_one_before(admission: Admission) -> None:
+    """The last one made comes first, so that the time of creation gives another order than the time of arrival."""
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    made = [await admission.character() for _ in range(20)]
+    line = made[::-1]
+    for position, character in enumerate(line):
+        expect(await arena.connect(character), queued(position=position))
+    await _stand_in_order(arena, line)
+
+
+@verifies("AD-QUEUE-02")
+async def test_places_given_in_one_instant_stay_as_given(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    crowd = await admission.characters(min(BURST, T.count("queue_cap")))
+    answers = await admission.parallel([lambda c=c: arena.connect(c) for c in crowd])  # type: ignore[misc]  # lambda default
+
+    for answer in answers:
+        expect(answer, queued())
+    given = {str(answer.position): character for answer, character in zip(answers, crowd, strict=True)}
+    expect(sorted(given, key=int), [str(place) for place in range(len(crowd))], why="places given, each once")
+    await _stand_in_order(arena, [given[str(place)] for place in range(len(crowd))])
+
+
+@verifies("AD-QUEUE-05")
+async def test_asking_again_neither_adds_an_entry_nor_moves_it(admission: Admission) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    line = await arena.line_up(3)
+
+    for place in (0, 1, 0):
+        answer = await arena.connect(line[place])
+        expect(answer, queued(position=place))
+        expect(answer.depth, 3, None, why="depth after asking again, where it is told")
+        await _stand_in_order(arena, line)
+
+
+@verifies("AD-QUEUE-08")
+async def test_leaving_the_queue_closes_the_gap_and_leaves_no_session(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    inside = await arena.hold()
+    first, leaver, last = await arena.line_up(3)
+
+    expect(await arena.unqueue(leaver), status(200))
+    expect((await arena.status(last)).position, 1)
+    expect(await arena.status(leaver), status(404))
+
+    await arena.leave(inside.answer.session_id, inside.character)
+    promoted, _ = await arena.admitted(first, within=T.promote_never)
+    await arena.leave(promoted.session_id, first)
+    await arena.admitted(last, within=T.promote_never)
+    expect(await arena.status(leaver), status(404), why="who left the queue has no session either")
+
+
+@verifies("AD-QUEUE-06", waits="2*promote_within")
+async def test_neither_newcomer_nor_retry_takes_the_slot_of_the_first_in_line(
+    admission: Admission, T: SpecTime
+) -> None:
+    await _many_races(admission, T, admission.nodes[:1] * 3)
+
+
+@verifies("AD-QUEUE-06", part=2, waits="2*promote_within")
+async def test_nobody_overtakes_through_another_node(admission: Admission, T: SpecTime) -> None:
+    a, b, *rest = admission.nodes
+    await _many_races(admission, T, [a, b, rest[0] if rest else a])
+
+
+async def _many_races(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    await admission.parallel([lambda: _races(admission, T, nodes)] * LANES)
+
+
+async def _races(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
+    """Each round the one inside leaves; the next in line moves in, the one behind and a newcomer try to be faster."""
+    arena = await admission.instance(capacity=1)
+    inside = await admission.character()
+    session = (await arena.admit(inside)).session_id
+    first, second = await arena.line_up(2)
+    for _ in range(ROUNDS):
+        newcomer = await admission.character()
+        session = await _race(arena, T, nodes, (inside, session), first, second, newcomer)
+        inside, first, second = first, second, newcomer
+
+
+async def _race(
+    arena: Instance,
+    T: SpecTime,
+    nodes: Sequence[str],
+    leaving: tuple[Character, str],
+    first: Character,
+    second: Character,
+    newcomer: Character,
+) -> str:
+    for_leaver, for_newcomer, for_second = nodes
+    left, *answers = await asyncio.gather(
+        arena.leave(leaving[1], leaving[0], node=for_leaver),
+        arena.connect(newcomer, node=for_newcomer),
+        *(arena.connect(second, node=for_second) for _ in range(RETRIES)),
+    )
+    expect(left, status(200), why="while arranging the check")
+    for answer in answers:
+        expect(answer, queued(), why="another one stands before it in line")
+    promoted, _ = await arena.admitted(first, within=T.promote_never)
+    expect((await arena.status(second)).position, 0)
+    return promoted.session_id
+
+
+async def _stand_in_order(arena: Instance, line: Sequence[Character]) -> None:
+    """Polled, everyone has the place of the list, and the line is as long as the list."""
+    polls: list[Answer] = await arena.admission.parallel([lambda c=c: arena.status(c) for c in line])  # type: ignore[misc]  # lambda default
+    expect([poll.position for poll in polls], list(range(len(line))), why="positions polled along the line")
+    expect({poll.depth for poll in polls}, {len(line)}, why="depth polled along the line")

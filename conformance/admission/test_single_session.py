@@ -1,0 +1,68 @@
+"""One session per character, everywhere (seed §1, §11 Atomic Admission)."""
+
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.wire import refused
+from holdfast.finding import expect
+
+AT_ONCE = 60
+INSTANCES = 5
+# Only the first moment of a burst decides, so many small bursts tell more than one large one.
+ROUNDS = 15
+
+
+@verifies("AD-ADMIT-09")
+async def test_a_second_attempt_is_refused_and_the_first_session_goes_on(admission: Admission) -> None:
+    arena, elsewhere = await admission.instance(), await admission.instance()
+    held = await arena.hold()
+
+    for place in (arena, elsewhere):
+        expect(await place.connect(held.character), refused("ALREADY_IN_SESSION"))
+    assert await held.socket.answers(), "the first session is no longer served"
+
+
+@verifies("AD-ADMIT-09")
+async def test_of_many_attempts_at_once_exactly_one_succeeds(admission: Admission) -> None:
+    await _one_winner([await admission.instance()], AT_ONCE, admission.nodes[:1])
+
+
+@verifies("AD-ADMIT-09")
+async def test_attempts_on_five_instances_at_once_give_one_session(admission: Admission) -> None:
+    for _ in range(3):
+        await _one_winner(await _instances(admission), INSTANCES, admission.nodes[:1])
+
+
+@verifies("AD-ADMIT-09", part=2)
+async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
+    arena = await admission.instance()
+    await _one_winner([arena], AT_ONCE, admission.nodes)
+    for _ in range(ROUNDS):
+        await _one_winner([arena], 2 * len(admission.nodes), admission.nodes)
+
+
+@verifies("AD-ADMIT-09", part=2)
+async def test_attempts_on_five_instances_over_three_nodes_give_one_session(admission: Admission) -> None:
+    arenas = await _instances(admission)
+    for _ in range(ROUNDS):
+        await _one_winner(arenas, INSTANCES, admission.nodes)
+
+
+async def _instances(admission: Admission) -> list[Instance]:
+    return [await admission.instance(capacity=AT_ONCE) for _ in range(INSTANCES)]
+
+
+async def _one_winner(arenas: Sequence[Instance], attempts: int, nodes: Sequence[str]) -> None:
+    """A target that counts these refusals as failures locks the user on the way; both are refusals of the others."""
+    admission = arenas[0].admission
+    character = await admission.character()
+    calls = [(arenas[turn % len(arenas)], nodes[turn % len(nodes)]) for turn in range(attempts)]
+    answers = await admission.parallel([lambda a=a, n=n: a.connect(character, node=n) for a, n in calls])  # type: ignore[misc]  # lambda defaults
+
+    seen = outcomes(answers)
+    expect(seen.get("success", 0), 1, why=f"successes among {seen}")
+    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="what the others heard")
+    winner = next(turn for turn, answer in enumerate(answers) if answer.outcome == "success")
+    socket = await calls[winner][0].attach(answers[winner].session_id, character, node=nodes[0])
+    assert await socket.answers(), "the session of the one success is not served"

@@ -1,0 +1,74 @@
+"""Version gating (seed §6 Version Gating Lookup): one required build, compared as an opaque string."""
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.wire import Answer, refused, status, success
+from holdfast.finding import NotObservable, expect
+
+CURRENT = "1.4.0"
+HASH = "9f2c1e7"
+
+
+@verifies("AD-VER-01", isolation="quiet", settings={"current_build": CURRENT})
+async def test_only_the_current_build_is_let_in(admission: Admission) -> None:
+    arena, current = await admission.instance(capacity=100), _required_build(admission)
+    expect(await _first_try(admission, arena, build=current), success())
+    for wrong in ("1.3.9", "1.4.1", f"{current}-beta.1", current[:-2], f"v{current}", ""):
+        await _refused_and_no_session(admission, arena, current, clientBuild=wrong)
+
+    character = await admission.character()
+    expect(await arena.connect(character, build=None), refused("VERSION_MISMATCH"), status(400))
+    expect(await arena.connect(character, build=current), success(), why="control: the same with its build")
+
+
+@verifies("AD-VER-01", isolation="quiet", settings={"current_build": CURRENT})
+async def test_a_build_header_never_overrules_the_body(admission: Admission) -> None:
+    """Where the target takes no header, the body alone decides and the last two lines hold all the same."""
+    arena, current = await admission.instance(), _required_build(admission)
+    header = str(admission.features.get("build_header") or "X-Client-Build")
+    if admission.features.get("build_header"):
+        expect(await _first_try(admission, arena, build=None, header={header: current}), success())
+        expect(await _first_try(admission, arena, build=None, header={header: "1.3.9"}), refused("VERSION_MISMATCH"))
+        answer = await _first_try(admission, arena, build=current, header={header: "1.3.9"})
+        expect(answer, refused("VERSION_MISMATCH"), why="both are present and differ")
+
+    answer = await _first_try(admission, arena, build="1.3.9", header={header: current})
+    expect(answer, refused("VERSION_MISMATCH"), why="a right header does not repair a wrong body")
+    expect(await _first_try(admission, arena, build=current, header={header: current}), success())
+
+
+def _required_build(admission: Admission) -> str:
+    """A target that we can't start anew keeps the build that its descriptor names."""
+    return CURRENT if admission.context.target.startable else admission.build
+
+
+async def _first_try(
+    admission: Admission, arena: Instance, *, build: str | None, header: dict[str, str] | None = None
+) -> Answer:
+    return await arena.connect(await admission.character(), build=build, headers=header)
+
+
+async def _refused_and_no_session(admission: Admission, arena: Instance, current: str, **said: str) -> None:
+    character = await admission.character()
+    expect(await arena.connect(character, build=None, extra=said), refused("VERSION_MISMATCH"), why=f"build {said}")
+    expect(
+        await arena.connect(character, build=current), success(), why="control: no session, and the right build enters"
+    )
+
+
+@verifies("AD-VER-02", isolation="disruptive", settings={"current_build": CURRENT}, waits="recovery")
+async def test_the_required_build_comes_from_the_environment_and_may_be_a_hash(admission: Admission) -> None:
+    if not admission.context.target.startable:
+        raise NotObservable("[settings] current_build, on nodes that we may start")
+    arena = await admission.instance()
+    expect(await _first_try(admission, arena, build=CURRENT), success())
+    expect(await _first_try(admission, arena, build=HASH), refused("VERSION_MISMATCH"))
+
+    for node in admission.deployment.nodes.values():
+        await node.restart(current_build=HASH)
+
+    expect(await _first_try(admission, arena, build=HASH), success(), why="the build of the new environment")
+    for wrong in ("9f2c1e8", CURRENT):
+        answer = await _first_try(admission, arena, build=wrong)
+        expect(answer, refused("VERSION_MISMATCH"))
+        assert answer.status < 500, f"a hash ends in {answer.status}"

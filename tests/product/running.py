@@ -1,0 +1,76 @@
+"""The command `holdfast` as a user starts it: in a process of its own, in a folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HOLDFAST = Path(sys.executable).with_name("holdfast")
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+    def results(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / "results" / "results.json").read_text())
+        return document
+
+    def verdicts(self) -> dict[str, str]:
+        return {row["id"]: row["verdict"] for row in self.results()["requirements"]}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Ours, with a TMPDIR that marks every process of the run, however far it strays from its parents."""
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return {**os.environ, "TMPDIR": str(scratch), "NO_COLOR": "1", "COLUMNS": "120"}
+
+
+def holdfast(folder: Path, *words: str, patience: float = PATIENCE) -> Ended:
+    done = subprocess.run(
+        [HOLDFAST, *words],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=patience,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr, folder)
+
+
+def run(folder: Path, *words: str, only: tuple[str, ...] = (), patience: float = PATIENCE) -> Ended:
+    chosen = [word for id_ in only for word in ("--only", id_)]
+    return holdfast(folder, "run", "admission", *chosen, "--results", "results", *words, patience=patience)
+
+
+@contextmanager
+def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on while the test does something to it; ended with the test, whatever happens."""
+    with subprocess.Popen(
+        [HOLDFAST, *words],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
