@@ -66,6 +66,10 @@ class Side(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self.lost = False
 
+    @property
+    def absent(self) -> bool:
+        return self.lost or self.transport is None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's own is none by inheritance
 
@@ -198,6 +202,7 @@ class Pair:
 
     def __init__(self, link: "Link", accepted: socket.socket) -> None:
         self.joined = False
+        self.doomed = False
         self.finished = False
         self.gone = asyncio.Event()
         self._link = link
@@ -216,7 +221,7 @@ class Pair:
         await loop.connect_accepted_socket(lambda: self._client, self._accepted)
 
     def _joined(self, joining: asyncio.Task[None]) -> None:
-        if joining.cancelled():
+        if joining.cancelled() or self.doomed:
             self._give_up()
             return
         error = joining.exception()
@@ -235,12 +240,12 @@ class Pair:
         self.down.move()
 
     def _give_up(self) -> None:
+        self.doomed = True
         self._upstream.reset()
+        self._client.reset()
         if self._client.transport is None:
             reset(self._accepted)
-        else:
-            self._client.reset()
-        self._leave()
+        self.side_lost()
 
     def flow_ended(self) -> None:
         if self.up.ended and self.down.ended:
@@ -250,7 +255,8 @@ class Pair:
                     side.transport.close()
 
     def side_lost(self) -> None:
-        if self._client.lost and self._upstream.lost:
+        over = self.joined or self.doomed  # before, the other side may be still to come
+        if over and self._client.absent and self._upstream.absent:
             self._leave()
 
     def _leave(self) -> None:
@@ -264,6 +270,7 @@ class Pair:
             self._client.reset()
             self._upstream.reset()
         else:
+            self.doomed = True
             self._joining.cancel()
 
 

@@ -79,8 +79,11 @@ async def perform(
 ) -> Outcome:
     context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting)
     started = time.monotonic()
-    outcome = await _judged(context, params, planned)
-    await _clean_up(context)
+    try:
+        outcome = await _judged(context, params, planned)
+    finally:
+        # Shielded: a check that is cancelled, because its mutant is dead already, still closes what it opened.
+        await asyncio.shield(_clean_up(context))
     outcome.attempt, outcome.started, outcome.duration = attempt, started, time.monotonic() - started
     redact = context.transcript.secrets.redact
     outcome.reason, outcome.seen = redact(outcome.reason), redact(outcome.seen) if outcome.seen is not None else None

@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--stress", type=int, default=0, metavar="N", help="keep N cores busy meanwhile")
     group.addoption("--overlap", type=int, metavar="N", help="how many checks wait at the same time")
     group.addoption("--budget", metavar="TIME", help="the most telling checks that fit, e.g. 30m")
+    group.addoption("--violate", metavar="ID/n", help="start the built-in target as this mutant")
     group.addoption("--seed", type=int, default=1, metavar="S", help="of every random draw in the suite")
 
 
@@ -113,6 +114,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_unconfigure(config: pytest.Config) -> None:
     if checks := session_of(config):
         checks.close()
+        checks.give_signals_back()
 
 
 def _spec(item: pytest.Item) -> CheckSpec | None:

@@ -29,7 +29,7 @@ from holdfast.verdict import WORST_FIRST, Verdict
 from holdfast.wiring import Engine, EngineOptions
 
 _QUIET = frozenset({Verdict.WARN, Verdict.KNOWN, Verdict.PARTIAL, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE})
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Options:
     overlap: int | None
     budget: float | None
     seed: int
+    violate: str | None = None
 
     @classmethod
     def from_pytest(cls, config: pytest.Config) -> "Options":
@@ -63,6 +64,7 @@ class Options:
             overlap=get("overlap"),
             budget=seconds(get("budget")) if get("budget") else None,
             seed=get("seed"),
+            violate=get("violate"),
         )
 
 
@@ -79,7 +81,9 @@ class CheckSession:
         self._engine: Engine | None = None
         self._outcomes: dict[str, list[Outcome]] = {}
         self._clock = time.time() - time.monotonic()
-        self._interrupted: str | None = None
+        self.interrupted: str | None = None
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._judging = False
         self._started = time.monotonic()
 
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
@@ -94,15 +98,12 @@ class CheckSession:
         """The ids of checks as all their repeats have ended."""
         if problem := nothing_listens(self.target):
             pytest.exit(problem, returncode=2)
-        before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        # What was ignored when we came (nohup, a background job) stays ignored.
+        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        self._handlers = {number: signal.signal(number, self._on_signal) for number in heeded}
         try:
             yield from self._run(params)
-        except KeyboardInterrupt:
-            self._interrupted = self._interrupted or "SIGINT"
-            raise
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             self.close()
 
     def tell(self, check: str) -> None:
@@ -119,6 +120,10 @@ class CheckSession:
         worst = self._worst(check)
         return worst.started + self._clock, worst.duration
 
+    def give_signals_back(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
     def close(self) -> None:
         if self._engine is None:
             return
@@ -130,7 +135,7 @@ class CheckSession:
         self.stream.emit(
             "run.finished",
             wall_s=round(time.monotonic() - self._started, 3),
-            interrupted=self._interrupted,
+            interrupted=self.interrupted,
             leftovers=left,
         )
         self.stream.close()
@@ -142,6 +147,9 @@ class CheckSession:
         if problem := self._cannot_start(engine):
             pytest.exit(problem, returncode=2)
         self._announce()
+        self._judging = True
+        if self.interrupted:
+            raise KeyboardInterrupt
         for job, outcome in engine.run(self._jobs(params)):
             done = self._outcomes.setdefault(job.check, [])
             done.append(outcome)
@@ -226,8 +234,17 @@ class CheckSession:
         return min(self._outcomes[check], key=lambda outcome: WORST_FIRST.index(outcome.verdict))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        self._interrupted = signal.Signals(number).name
-        raise KeyboardInterrupt
+        self.interrupted = signal.Signals(number).name
+        ignore_signals()
+        if not self._judging or self._engine is None:
+            raise KeyboardInterrupt
+        self._engine.interrupt()
+
+
+def ignore_signals() -> None:
+    """An impatient second Ctrl-C must not tear what the first one has begun to tidy up."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _target(options: Options) -> Target:
@@ -235,6 +252,8 @@ def _target(options: Options) -> Target:
     if not path.exists() and builtin_path(options.target).is_file():
         path = builtin_path(options.target)
     target = load(path).at_scale(options.time_scale)
+    if options.violate:
+        target = target.with_setting("violate", options.violate)
     return dataclasses.replace(target, profile=options.profile) if options.profile else target
 
 

@@ -33,6 +33,7 @@ class EngineOptions:
     redis_url: str | None = None
     stress: int = 0
     overlap: int = 24
+    preload: tuple[str, ...] = ()
 
 
 class Engine:
@@ -41,7 +42,7 @@ class Engine:
     def __init__(self, target: Target, stream: Stream, options: EngineOptions) -> None:
         self._stream = stream
         self._options = options
-        preload = [*python_modules(target), *_OUR_PROCESSES] if options.launcher == "fork" else _OUR_PROCESSES
+        preload = [*python_modules(target), *options.preload, *_OUR_PROCESSES] if options.launcher == "fork" else _OUR_PROCESSES
         self._guardian = Guardian.launch(preload=preload)
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="checks", daemon=True)
@@ -49,7 +50,8 @@ class Engine:
         self._ports = PortPool()
         self.audit = Audit()
         self._deployments: LocalDeployments | None = None
-        self._finished: queue.Queue[tuple[Job, Outcome] | BaseException | None] = queue.Queue()
+        # A signal handler puts into it while the same thread may be inside it, which only this kind of queue bears.
+        self._finished: queue.SimpleQueue[tuple[Job, Outcome] | BaseException | None] = queue.SimpleQueue()
         self._closed = False
 
     @property
@@ -79,6 +81,10 @@ class Engine:
                 yield item
         finally:
             future.cancel()
+
+    def interrupt(self) -> None:
+        """Let `run` raise KeyboardInterrupt. Raised by a signal handler it may strike, and be lost, anywhere."""
+        self._finished.put(KeyboardInterrupt())
 
     def close(self) -> None:
         if self._closed:

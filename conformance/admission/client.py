@@ -42,9 +42,9 @@ class Admission:
         self.listeners: list[Callable[[Request, Answer], None]] = []
         self.identities = Identities(context.target.credentials)
         self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
-        self._admin = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
+        self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
         self._patience = aiohttp.ClientTimeout(total=T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA)
-        context.transcript.secrets.register(self._admin["X-Admin-Token"], "admin-token")
+        context.transcript.secrets.register(self.admin_headers["X-Admin-Token"], "admin-token")
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
@@ -89,11 +89,16 @@ class Admission:
         await self.T.sleep(self.T.wait_tolerance, "the target to notice the drop")
         return dropped
 
+    def stale_bound(self) -> float:
+        """By when a silent session is gone, from its last sign of life on; some targets send it through grace."""
+        T, via_grace = self.T, self.features.get("stale_via_grace")
+        return (T.stale_reclaim_grace if via_grace else T.stale_reclaim) + T.slack
+
     # ------------------------------------------------------------- calls
 
     async def administer(self, request: Request, *, node: str | None = None) -> Answer:
         """An administration call; it has to be there, since without it nothing can be arranged."""
-        answer = await self.call(request, None, node=node, headers=self._admin)
+        answer = await self.call(request, None, node=node, headers=self.admin_headers)
         if answer.status in (404, 405, 501):
             raise Absent(["2xx"], f"{request.method} {request.path}: {answer.describe()}")
         if not 200 <= answer.status < 300:

@@ -1,6 +1,7 @@
 """Bytes that no client library would send: requests written by hand, WebSocket frames out of line."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
@@ -34,7 +35,9 @@ async def exchange(
     reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=_LONGEST_HEAD)
     admission.context.transcript.sent(f"{sum(map(len, pieces))} bytes by hand: {pieces[0][:60]!r}")
     try:
-        await _write(writer, pieces, pause)
+        # Refused while we still write, the answer may lie in our buffer already.
+        with contextlib.suppress(ConnectionError):
+            await _write(writer, pieces, pause)
         if break_off:
             return Answer(0, {}, None, "broken off", sent, time.monotonic())
         async with asyncio.timeout(admission.T.attempt_deadline * 1.5):
@@ -58,14 +61,17 @@ async def _write(writer: asyncio.StreamWriter, pieces: Sequence[bytes], pause: f
 async def _read(reader: asyncio.StreamReader, sent: float) -> Answer:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
-    headers = CIMultiDict(line.split(":", 1) for line in lines if ":" in line)
-    length = headers.get("Content-Length", "").strip()
+    pairs = (line.partition(":") for line in lines)
+    headers = CIMultiDict[str]((name, value.strip()) for name, _, value in pairs)
+    length = headers.get("Content-Length", "")
     raw = await (reader.readexactly(int(length)) if length.isdigit() else reader.read(_LONGEST_HEAD))
     body, text = parse_body(raw)
     return Answer(int(first.split(" ")[1]), headers, body, text, sent, time.monotonic())
 
 
-def frame(opcode: int, payload: bytes = b"", *, first: int = 0x80, masked: bool = True, claim: int | None = None) -> bytes:
+def frame(
+    opcode: int, payload: bytes = b"", *, first: int = 0x80, masked: bool = True, claim: int | None = None
+) -> bytes:
     """One WebSocket frame. `first` holds FIN and the reserved bits; `claim` is the length that it pretends to have."""
     length = len(payload) if claim is None else claim
     mask = 0x80 if masked else 0

@@ -1,4 +1,4 @@
-"""Queue positions (seed §5 Queue Status Dissemination): in the answer at once, later by poll, with push as an option."""
+"""Queue positions (seed §5 Queue Status Dissemination): with the answer, then by poll, and by push if offered."""
 
 import itertools
 import math

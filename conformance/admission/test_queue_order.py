@@ -40,9 +40,9 @@ async def test_the_queue_is_a_sorted_set_and_positions_are_its_ranks(admission: 
     name = keys.name("queue_pending", arena.id)
 
     expect(await keys.ask("TYPE", name), "zset")
-    members = await keys.redis.zrange(name, 0, -1, withscores=True)
-    expect([member for member, _ in members], [character.id for character in line], why="members by score")
-    scores = [score for _, score in members]
+    members = await keys.ask("ZRANGE", name, 0, -1)
+    expect(members, [character.id for character in line], why="members by score")
+    scores = [await keys.ask("ZSCORE", name, member) for member in members]
     assert scores == sorted(set(scores)), f"the scores do not rise: {scores}"
     for character in line:
         rank = await keys.ask("ZRANK", name, character.id)

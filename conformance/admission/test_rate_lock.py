@@ -133,7 +133,7 @@ class _Tried:
 
 
 async def _try_all_under_lock(admission: Admission, T: SpecTime, user: User, full: Instance) -> _Tried:
-    """Attempts that would be refused, admitted and queued if the user were not locked, each by a character of its own."""
+    """Attempts that a free user would see refused, admitted and queued, each by a character of its own."""
     free = await admission.instance()
     failing, outdated, suspended, welcome, late = await admission.characters(5, user)
     await admission.suspend(suspended)

@@ -1,6 +1,8 @@
-"""Whom and what the limiter counts (seed §3 Rate Limiting, upstream FR-013): failures of one user, everywhere, at once."""
+"""Whom and what the limiter counts (seed §3 Rate Limiting, upstream FR-013): failures of one user, wherever."""
 
+import itertools
 from collections.abc import Sequence
+from functools import partial
 
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
@@ -83,9 +85,7 @@ async def _failures_at_once(
 ) -> list[Answer]:
     """A burst by each of these characters' users, dealt out over the nodes."""
     who = [character for character in characters for _ in range(BURST)]
-    calls = [
-        lambda c=character, node=nodes[n % len(nodes)]: arena.fail(c, node=node) for n, character in enumerate(who)
-    ]
+    calls = [partial(arena.fail, character, node=node) for character, node in zip(who, itertools.cycle(nodes))]
     answers = await admission.parallel(calls, at_once=BURST * len(nodes))
     if missing := sum(not answer.answered for answer in answers):
         raise Inconclusive(f"{missing} of {len(answers)} simultaneous attempts got no answer")

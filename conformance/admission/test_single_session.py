@@ -25,7 +25,7 @@ async def test_a_second_attempt_is_refused_and_the_first_session_goes_on(admissi
 
 @verifies("AD-ADMIT-09")
 async def test_of_many_attempts_at_once_exactly_one_succeeds(admission: Admission) -> None:
-    await _one_winner([await admission.instance()], AT_ONCE, admission.nodes[:1])
+    await _one_winner([await admission.instance(capacity=AT_ONCE)], AT_ONCE, admission.nodes[:1])
 
 
 @verifies("AD-ADMIT-09")
@@ -36,7 +36,7 @@ async def test_attempts_on_five_instances_at_once_give_one_session(admission: Ad
 
 @verifies("AD-ADMIT-09", part=2)
 async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
-    arena = await admission.instance()
+    arena = await admission.instance(capacity=AT_ONCE)
     await _one_winner([arena], AT_ONCE, admission.nodes)
     for _ in range(ROUNDS):
         await _one_winner([arena], 2 * len(admission.nodes), admission.nodes)

@@ -3,7 +3,7 @@
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.wire import Answer, refused, status, success
-from holdfast.finding import NotObservable, expect
+from holdfast.finding import Finding, NotObservable, expect
 
 CURRENT = "1.4.0"
 HASH = "9f2c1e7"
@@ -65,7 +65,10 @@ async def test_the_required_build_comes_from_the_environment_and_may_be_a_hash(a
     expect(await _first_try(admission, arena, build=HASH), refused("VERSION_MISMATCH"))
 
     for node in admission.deployment.nodes.values():
-        await node.restart(current_build=HASH)
+        try:
+            await node.restart(current_build=HASH)
+        except RuntimeError as error:
+            raise Finding([f"node {node.name} starts with CURRENT_CLIENT_BUILD={HASH}"], str(error)) from error
 
     expect(await _first_try(admission, arena, build=HASH), success(), why="the build of the new environment")
     for wrong in ("9f2c1e8", CURRENT):

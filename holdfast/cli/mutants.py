@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import pkgutil
 import random
 import sys
 from collections.abc import Mapping, Sequence
@@ -64,12 +65,10 @@ class _Collector:
     def __init__(self) -> None:
         self.found: list[Collected] = []
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             if spec := spec_of(getattr(item, "function", None)):
                 self.found.append(Collected(check_id(item), spec, params_of(item)))
-        return True
 
 
 def kill_matrix(
@@ -119,7 +118,7 @@ class _Matrix:
 
     def run(self, *, show: bool) -> None:
         jobs = self._jobs()
-        options = EngineOptions(overlap=overlap_for(self.target.time_scale))
+        options = EngineOptions(overlap=overlap_for(self.target.time_scale), preload=_mutant_modules(self.catalogue.key))
         engine = Engine(self.target, Stream(None), options)
         try:
             engine.open()
@@ -213,7 +212,7 @@ class _Matrix:
 
 def _mutants(key: str, catalogue: Catalogue) -> list[Mutant]:
     registry = importlib.import_module(f"holdfast.reference.{key}.mutants.registry")
-    known: Mapping[str, str] = registry.all_mutants()
+    known: Mapping[str, Any] = registry.all_mutants()
     excluded: Mapping[str, str] = registry.excluded()
     found = []
     for row in catalogue:
@@ -222,6 +221,12 @@ def _mutants(key: str, catalogue: Catalogue) -> list[Mutant]:
             if id_ in known or id_ in excluded:
                 found.append(Mutant(id_, violation.text, excluded=excluded.get(id_)))
     return found
+
+
+def _mutant_modules(key: str) -> tuple[str, ...]:
+    """Imported by the guardian once, so that no mutant has to on its own."""
+    package = importlib.import_module(f"holdfast.reference.{key}.mutants")
+    return tuple(f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__))
 
 
 def _choose(everyone: list[Mutant], only: tuple[str, ...], sample: int | None, seed: int) -> list[Mutant]:
@@ -249,6 +254,7 @@ def _collect(key: str) -> list[Collected]:
             f"--confcutdir={package}",
             "-c",
             os.devnull,
+            "--collect-only",
             *("-p", "holdfast.plugin", "-p", "no:terminal", "-p", "no:cacheprovider"),
             f"--target={builtin_path(key)}",
         ],

@@ -13,6 +13,7 @@ from holdfast.catalogue import CatalogueError, builtin, builtin_keys
 from holdfast.plugin import session_of
 from holdfast.reports.files import write_all
 from holdfast.reports.terminal import Terminal
+from holdfast.session import ignore_signals
 from holdfast.target import builtin_path, load
 
 
@@ -41,6 +42,7 @@ class _Listener:
 
     def __init__(self, terminal: Terminal | None) -> None:
         self.problem: str | None = None
+        self.interrupted = False
         self._terminal = terminal
 
     @pytest.hookimpl(trylast=True)
@@ -52,16 +54,29 @@ class _Listener:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         if isinstance(excinfo.value, pytest.exit.Exception):
             self.problem = excinfo.value.msg
+        else:
+            self.interrupted = True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        if self.interrupted:
+            ignore_signals()  # the reports are still to be written
 
 
 def run_all(keys: list[str], asked: Asked) -> int:
     chosen = keys or ([load(asked.target).spec] if asked.target else builtin_keys())
     several = len(chosen) > 1
-    codes = [_run(key, replace(asked, results=asked.results / key) if several else asked) for key in chosen]
+    codes = []
+    for key in chosen:
+        code, interrupted = _run(key, replace(asked, results=asked.results / key) if several else asked)
+        codes.append(code)
+        if interrupted:
+            break
     return max(codes, key=(0, 2, 1).index)
 
 
-def _run(key: str, asked: Asked) -> int:
+def _run(key: str, asked: Asked) -> tuple[int, bool]:
+    """The exit code, and whether the user wants no more."""
     version = builtin(key).version
     if asked.catalogue not in (None, version):
         raise CatalogueError(f"{key}: the catalogue has version {version}, not {asked.catalogue}")
@@ -77,15 +92,15 @@ def _run(key: str, asked: Asked) -> int:
             terminal.close()
     if listener.problem:
         print(f"holdfast: {listener.problem}", file=sys.stderr)
-        return 2
+        return 2, False
     if not (asked.results / "events.jsonl").exists():
-        return 2 if code else 0
+        return (2 if code else 0), listener.interrupted
     results = write_all(asked.results)
     if asked.as_json:
         print(json.dumps(results.to_json(), ensure_ascii=False))
     else:
         print(f"report {asked.results / 'report.html'}")
-    return results.exit
+    return results.exit, listener.interrupted
 
 
 def _arguments(key: str, asked: Asked) -> list[str]:

@@ -19,7 +19,7 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - clock of the scripts: `now`, `milliseconds`
 - order of the checks: `Rules.precedence`, lists of Lua steps for `admit`, `reconnect` and `replace`
 - one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
-- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is one's own
+- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is our name
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
 - limiter: `failures`, `failure_member`, `record_failure`, `set_lock`, `rate_lock`, `allowance`, `refuse`
 - admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`
@@ -71,6 +71,7 @@ class Mutant:
 
 
 _known: dict[str, Mutant] = {}
+_excluded: dict[str, str] = {}
 
 
 def _register(mutant: Mutant) -> None:
@@ -117,6 +118,16 @@ def _part_of(part: type[Any]) -> str:
         if isinstance(each.default, type) and issubclass(part, each.default):
             return each.name
     raise TypeError(f"{part.__name__} is no subclass of a part; see parts.py.")
+
+
+def exclude(requirement: str, number: int, reason: str) -> None:
+    """Registers why a violation has no mutant; the kill matrix shows the reason."""
+    _excluded[f"{requirement}/{number}"] = reason
+
+
+def excluded() -> Mapping[str, str]:
+    all_mutants()
+    return dict(_excluded)
 
 
 def all_mutants() -> Mapping[str, Mutant]:

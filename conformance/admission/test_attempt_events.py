@@ -1,0 +1,236 @@
+"""Events of attempts (seed §4 Observability Taxonomy): nine names, one start and one outcome each, and what they say."""
+
+import uuid
+from collections import defaultdict
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.conformance.admission.identities import Character, User
+from holdfast.conformance.admission.wire import Answer, locked, queued, refused, success
+from holdfast.finding import Absent, Inconclusive, expect
+from holdfast.spectime import SpecTime
+
+ATTEMPT = "connection.attempt"
+OUTCOMES = frozenset(
+    {"connection.queued", "connection.admitted", "connection.failed", "connection.timeout", "connection.throttled"}
+)
+NAMES = OUTCOMES | {
+    ATTEMPT,
+    "connection.reconnect_attempt",
+    "connection.reconnected",
+    "connection.disconnected",
+}
+MIXED = 1000
+MIXED_UNDER_JITTER = 200
+STALLED = 8
+
+
+@verifies("AD-OBS-01", isolation="disruptive", waits="wait_tolerance + attempt_deadline + promote_within")
+async def test_a_full_run_writes_nine_names_and_no_others(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    await _everything_but_a_timeout(admission, T, arena)
+    wanted = set(NAMES)
+    if not await _time_out(admission, arena):
+        wanted.remove("connection.timeout")
+
+    async def names() -> set[str]:
+        return {record["event"] for record in _connection_events(admission)}
+
+    if not await names():
+        raise Absent(["JSON lines with the event's name in a field `event`"], "none in the whole log")
+    await admission.settles(names, wanted, why="names that start with 'connection.'")
+    for record in _connection_events(admission):
+        assert any(_is_time(record.get(name)) for name in ("time", "timestamp", "ts", "@timestamp")), (
+            f"no time: {record}"
+        )
+        assert record.get("instanceId"), f"no instanceId: {record}"
+
+
+def _connection_events(admission: Admission, **wanted: Any) -> list[dict[str, Any]]:
+    return [record for record in admission.events(**wanted) if str(record.get("event")).startswith("connection.")]
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+async def _everything_but_a_timeout(admission: Admission, T: SpecTime, arena: Instance) -> None:
+    character, waiting, failing = await admission.characters(3)
+    session, gone = await arena.dropped(character)
+    expect(await arena.connect(waiting), queued(position=0))
+    await arena.lock(failing)
+    expect(await arena.connect(failing), locked())
+    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id))
+    freed = moment(await arena.leave(session.session_id, character))
+    await arena.admitted(waiting, within=T.promote_never, since=freed)
+
+
+async def _time_out(admission: Admission, arena: Instance) -> bool:
+    """Whether an attempt ended as a timeout; without a Redis of ours, or refused before the deadline, none does."""
+    if (store := admission.deployment.store) is None:
+        return False
+    late = await admission.character()
+    await store.pause()
+    try:
+        answer = await arena.connect(late)
+    finally:
+        await store.resume()
+    return answer.outcome == "timeout"
+
+
+@verifies("AD-OBS-02", isolation="quiet", waits="recovery")
+async def test_each_of_a_thousand_attempts_logs_a_start_and_one_outcome(admission: Admission) -> None:
+    arenas = await _mixed_attempts(admission, MIXED)
+    await _each_told_once(admission, arenas, MIXED)
+
+
+@verifies("AD-OBS-02", part=2, isolation="disruptive", waits="attempt_deadline + undo_settle + recovery")
+async def test_jitter_and_a_stall_leave_one_outcome_for_each_attempt(admission: Admission, T: SpecTime) -> None:
+    link = admission.deployment.link(admission.nodes[0])
+    await link.delay(2 * T.redis_hop, jitter=2 * T.redis_hop)
+    arenas = await _mixed_attempts(admission, MIXED_UNDER_JITTER)
+    await link.heal()
+
+    free, full = await admission.instance(), await admission.instance(capacity=1)
+    await full.fill(1)
+    people = await admission.characters(STALLED)
+    await link.stall("down")
+    answers = await admission.parallel([partial((free, full)[n % 2].connect, c) for n, c in enumerate(people)])
+    await link.heal()
+    await T.sleep(T.undo_settle, "late work of the timed-out attempts to come and go")
+
+    sent = MIXED_UNDER_JITTER + 1 + STALLED
+    timeouts = await _each_told_once(admission, [*arenas, free, full], sent)
+    seen = outcomes(answers)
+    if seen.keys() - {"timeout", "INTERNAL_ERROR"}:
+        raise Inconclusive(f"some attempts did not meet the stall: {seen}")
+    expect(timeouts, seen.get("timeout", 0), why="attempts whose one outcome is connection.timeout")
+
+
+async def _mixed_attempts(admission: Admission, count: int) -> list[Instance]:
+    """So many attempts of every kind, each by a character of its own; the instances that they went to."""
+    arena, ghost = await admission.instance(capacity=count // 20), Instance(admission, f"i-{uuid.uuid4().hex[:12]}")
+    nobody, culprit = User("nobody", "no-such-bearer"), admission.user()
+    share, limit = count // 10, admission.T.count("rate_failures")
+    known = await admission.characters(2 * share)
+    strangers = [Character(str(uuid.uuid4()), admission.user()) for _ in range(count - 3 * share)]
+    throttled = await admission.characters(share, culprit)
+    for character in throttled[:limit]:
+        await arena.fail(character)
+    calls = [partial(arena.connect, c) for c in throttled[limit:]]
+    calls += [partial(arena.connect, c) for c in known[:share]] + [partial(arena.fail, c) for c in known[share:]]
+    calls += [partial(arena.connect, c, as_user=nobody) for c in strangers[: 2 * share]]
+    calls += [partial(_malformed, admission, arena, c.user) for c in strangers[2 * share : 4 * share]]
+    calls += [partial(ghost.connect, c) for c in strangers[4 * share : 5 * share]]
+    calls += [partial(arena.connect, c) for c in strangers[5 * share :]]
+    admission.context.random.shuffle(calls)
+    answers = await admission.parallel(calls, at_once=16)
+    if missing := sum(not answer.answered for answer in answers):
+        raise Inconclusive(f"{missing} attempts got no answer")
+    return [arena, ghost]
+
+
+async def _malformed(admission: Admission, arena: Instance, user: User) -> Answer:
+    headers = {"Authorization": f"Bearer {user.bearer}", "Content-Type": "application/json"}
+    return await admission.raw("POST", f"/instances/{arena.id}/connect", data=b'{"characterId": ', headers=headers)
+
+
+async def _each_told_once(admission: Admission, arenas: list[Instance], sent: int) -> int:
+    """One start, then one outcome, for each attempt that went to these instances; how many ended as a timeout."""
+    places = {arena.id for arena in arenas}
+
+    async def told() -> tuple[int, list[list[str]]]:
+        stories = _stories(admission, places)
+        starts = sum(story.count(ATTEMPT) for story in stories.values())
+        return starts, [story for key, story in stories.items() if not _is_whole(key, story)][:3]
+
+    await admission.settles(told, (sent, []), why="attempts started, and some of those without exactly one outcome")
+    return sum(story.count("connection.timeout") for story in _stories(admission, places).values())
+
+
+def _stories(admission: Admission, places: set[str]) -> dict[str | None, list[str]]:
+    """The names of each attempt's events in order, by attemptId or, where a target has none, by the character."""
+    stories: dict[str | None, list[str]] = defaultdict(list)
+    for record in _connection_events(admission):
+        if record.get("instanceId") in places and (record["event"] == ATTEMPT or record["event"] in OUTCOMES):
+            stories[record.get("attemptId") or record.get("characterId")].append(record["event"])
+    return stories
+
+
+def _is_whole(key: str | None, story: list[str]) -> bool:
+    """A start and an outcome; the later admitted of a promotion is no second one, and nameless attempts only add up."""
+    if key is None:
+        return len(story) == 2 * story.count(ATTEMPT)
+    promoted = story[1:] == ["connection.queued", "connection.admitted"]
+    return story[:1] == [ATTEMPT] and (promoted or (len(story) == 2 and story[1] in OUTCOMES))
+
+
+@verifies("AD-OBS-03", isolation="quiet", waits="promote_within")
+async def test_placements_and_admissions_are_logged_with_position_and_session(
+    admission: Admission, T: SpecTime
+) -> None:
+    arena = await admission.instance(capacity=1)
+    inside = await admission.character()
+    session = await arena.admit(inside)
+    first, second = await arena.line_up(2)
+    await _logged(admission, inside, "connection.admitted", sessionId=session.session_id)
+    for position, character in enumerate((first, second)):
+        await _logged(admission, character, "connection.queued", position=position)
+
+    freed = moment(await arena.leave(session.session_id, inside))
+    promoted, _ = await arena.admitted(first, within=T.promote_never, since=freed)
+    await _logged(admission, first, "connection.admitted", sessionId=promoted.session_id)
+    for character in (inside, first, second):
+        expect(admission.events(event="connection.failed", characterId=character.id), [], why="nobody was refused")
+
+
+async def _logged(admission: Admission, character: Character, event: str, **said: object) -> None:
+    """One event of this name for this character, no more, that says this."""
+
+    async def told() -> list[dict[str, object]]:
+        records = admission.events(event=event, characterId=character.id)
+        return [{name: record.get(name) for name in said} for record in records]
+
+    await admission.settles(told, [said], why=f"{event} of one character")
+
+
+@verifies("AD-OBS-03", isolation="quiet")
+async def test_refusals_are_logged_with_the_code_that_the_client_got(admission: Admission) -> None:
+    arena, draining = await admission.instance(), await admission.instance()
+    ghost = Instance(admission, f"i-{uuid.uuid4().hex[:12]}")
+    outdated, lost, suspended, foreign, twice, late = await admission.characters(6)
+    await admission.suspend(suspended)
+    await draining.drain()
+    await arena.admit(twice)
+    refusals = {
+        outdated: await arena.fail(outdated),
+        lost: await ghost.connect(lost),
+        suspended: await arena.connect(suspended),
+        foreign: await arena.connect(foreign, as_user=admission.user()),
+        twice: await draining.connect(twice),
+        late: await draining.connect(late),
+    }
+
+    for character, answer in refusals.items():
+        expect(answer, refused())
+        await _logged(admission, character, "connection.failed", reason=answer.reason)
+
+
+@verifies("AD-OBS-03", isolation="quiet")
+async def test_a_throttled_attempt_is_logged_as_throttled_and_not_as_failed(admission: Admission) -> None:
+    arena = await admission.instance()
+    failing, throttled = await admission.characters(2, admission.user())
+    await arena.lock(failing)
+    expect(await arena.connect(throttled), locked())
+
+    await _logged(admission, throttled, "connection.throttled")
+    expect(admission.events(event="connection.failed", characterId=throttled.id), [], why="it was not evaluated")

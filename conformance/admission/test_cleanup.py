@@ -1,0 +1,117 @@
+"""Cleanup removes exactly what is stale, once (seed §8 Stale Session Cleanup)."""
+
+import asyncio
+import itertools
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, refused
+from holdfast.finding import Inconclusive, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+ROUNDS = 200
+STALE = 20
+
+
+@verifies("AD-STALE-04", waits="stale_reclaim + janitor_check + 14*slack")
+async def test_a_session_resumed_at_the_moment_of_expiry_survives(admission: Admission, T: SpecTime) -> None:
+    """Half of the rounds race the end of a grace, the others the janitor run that finds a silent session."""
+    arena = await admission.instance(capacity=ROUNDS)
+    people = await admission.characters(ROUNDS)
+    start, each = T.now(), range(ROUNDS // 2)
+    grace = [_resume_at_end_of_grace(arena, people[n], start, n / len(each)) for n in each]
+    stale = [_resume_when_stale(arena, people[len(each) + n], n / len(each)) for n in each]
+    survived = await asyncio.gather(*grace, *stale)
+    if not any(survived):
+        raise Inconclusive("no reconnect succeeded, so nothing could be removed by mistake")
+
+
+async def _resume_at_end_of_grace(arena: Instance, character: Character, start: Moment, share: float) -> bool:
+    """Drops follow each other, so that the reconnects do too; each comes a little later in its own grace."""
+    T = arena.admission.T
+    await T.sleep_until(start, share * ROUNDS / 2 * T.slack / 8, "the rounds before")
+    session, socket = await arena.join(character)
+    gone = await socket.drop()
+    await T.sleep_until(gone, T.grace + (share - 0.5) * T.slack / 2, "the end of the grace")
+    return await _survives(arena, character, session.token)
+
+
+async def _resume_when_stale(arena: Instance, character: Character, share: float) -> bool:
+    """The janitor may come at any moment of its interval, so the reconnects are spread over it."""
+    T = arena.admission.T
+    session = await arena.admit(character)
+    await T.sleep_until(moment(session), T.stale_limit + share * T.janitor_interval, "the janitor")
+    return await _survives(arena, character, session.token)
+
+
+async def _survives(arena: Instance, character: Character, token: str) -> bool:
+    """Whether the reconnect succeeded; a session that was resumed and is gone later is a finding."""
+    T = arena.admission.T
+    answer = await arena.connect(character, token=token)
+    if answer.outcome != "success":
+        return False
+    await T.sleep_until(moment(answer), T.janitor_check, "a whole janitor interval")
+    expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="it was resumed before it was removed")
+    return True
+
+
+@verifies("AD-STALE-04", waits="3*janitor_interval + slack")
+async def test_waiting_characters_are_no_orphans(admission: Admission, T: SpecTime) -> None:
+    arena, inside = await admission.instance(capacity=1), await admission.character()
+    _, socket = await arena.join(inside)
+    socket.keep_beating(T.heartbeat_interval / 2)
+    line = await arena.line_up(5)
+    start = T.now()
+    for run in (1, 2, 3):
+        await T.sleep_until(start, run * T.janitor_interval + T.slack, f"janitor run {run}")
+        for position, character in enumerate(line):
+            place = await arena.status(character)
+            expect((place.status, place.position, place.depth), (200, position, 5), why="status, position and depth")
+
+
+async def _go_stale(admission: Admission, count: int, capacity: int) -> tuple[Instance, list[Answer]]:
+    """So many sessions through all nodes that never show a sign of life, until they must be gone."""
+    arena = await admission.instance(capacity)
+    people = zip(await admission.characters(count), itertools.cycle(admission.nodes), strict=False)
+    sessions = await admission.parallel([lambda c=c, n=n: arena.admit(c, node=n) for c, n in people])  # type: ignore[misc]  # mypy can't see the bound defaults
+    await admission.T.sleep(admission.stale_bound(), "the janitors")
+    return arena, sessions
+
+
+@verifies("AD-STALE-04", part=2, waits="stale_reclaim_grace + slack")
+async def test_several_janitors_free_each_slot_once(admission: Admission) -> None:
+    arena, _ = await _go_stale(admission, STALE, capacity=STALE)
+    newcomers = zip(await admission.characters(2 * STALE), itertools.cycle(admission.nodes), strict=False)
+    answers = await admission.parallel([lambda c=c, n=n: arena.connect(c, node=n) for c, n in newcomers])  # type: ignore[misc]  # mypy can't see the bound defaults
+
+    expect(outcomes(answers), {"success": STALE, "queued": STALE}, why="outcomes after all slots were freed")
+
+
+@verifies("AD-STALE-04", part=3, waits="stale_reclaim_grace + slack")
+async def test_each_cleaned_session_is_logged_once(admission: Admission) -> None:
+    arena, sessions = await _go_stale(admission, STALE, capacity=STALE)
+    per_session = 2 if admission.features.get("stale_via_grace") else 1
+    logged = [event.get("sessionId") for event in admission.events(event="connection.disconnected", instanceId=arena.id)]
+
+    expect(
+        {session.session_id: logged.count(session.session_id) for session in sessions},
+        {session.session_id: per_session for session in sessions},
+        why="connection.disconnected events by session",
+    )
+
+
+@verifies("AD-STALE-04", part=4, waits="stale_reclaim_grace + slack")
+async def test_the_slots_fall_by_exactly_the_stale_sessions(admission: Admission, T: SpecTime) -> None:
+    keys = admission.keys()
+    arena = await admission.instance(capacity=STALE)
+    living = [await arena.join(character) for character in await admission.characters(3)]
+    for _, socket in living:
+        socket.keep_beating(T.heartbeat_interval / 2)
+    silent = await arena.fill(5)
+    expect(await keys.ask("SCARD", keys.name("session_instance", arena.id)), len(living) + len(silent))
+    await T.sleep(admission.stale_bound(), "the janitor")
+
+    members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
+    expect(set(members), {session.session_id for session, _ in living}, why="sessions that hold a slot")

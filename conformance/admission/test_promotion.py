@@ -1,0 +1,163 @@
+"""Promotion (seed §10 Queue Implementation Details, §8): a freed slot goes to the first in line who may have it."""
+
+from collections import deque
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, refused, status, success
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+LINE = 20
+WORKERS, STEPS = 4, 25
+
+
+@verifies("AD-QUEUE-10", waits="promote_within")
+async def test_a_leave_promotes_the_first_in_line_without_a_request(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    inside = await arena.hold()
+    first, *behind = await arena.line_up(3)
+    left = await arena.leave(inside.answer.session_id, inside.character)
+    answer, seen = await arena.admitted(first, within=T.promote_never, since=moment(left))
+
+    T.at_most("promote_within", since=moment(left), seen=seen, what="the promotion")
+    for place, character in enumerate(behind):
+        poll = await arena.status(character)
+        expect((poll.position, poll.depth), (place, 2), why="place and depth after the promotion")
+    socket = await arena.attach(answer.session_id, first)
+    assert await socket.answers(), "the session of the promoted character is not served"
+
+
+@verifies("AD-QUEUE-10", waits="promote_within")
+async def test_slots_freed_one_by_one_go_out_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
+    await _promote_all(admission, T)
+
+
+@verifies("AD-QUEUE-10", part=2, isolation="quiet", waits="promote_within")
+async def test_the_events_of_promotions_stand_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
+    arena, line = await _promote_all(admission, T)
+    ids = [character.id for character in line]
+
+    async def announced() -> list[str] | None:
+        events = admission.events(event="connection.admitted", instanceId=arena.id)
+        told = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
+        return told if len(told) >= len(ids) else None
+
+    told, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
+    expect(told, ids, why="order of connection.admitted")
+
+
+async def _promote_all(admission: Admission, T: SpecTime) -> tuple[Instance, list[Character]]:
+    arena = await admission.instance(capacity=2)
+    inside = deque((character, answer.session_id) for character, answer in await arena.fill(2))
+    line = await arena.line_up(LINE)
+    for turn, character in enumerate(line):
+        leaver, session = inside.popleft()
+        await arena.leave(session, leaver)
+        promoted, _ = await arena.admitted(character, within=T.promote_never)
+        inside.append((character, promoted.session_id))
+        for place, waiting in enumerate(line[turn + 1 : turn + 3]):
+            poll = await arena.status(waiting)
+            expect((_waits(poll), poll.position), (True, place), why="the next in line still waits")
+    return arena, line
+
+
+def _waits(poll: Answer) -> bool:
+    return poll.status == 200 and poll.fields.get("state", "queued") == "queued"
+
+
+@verifies("AD-QUEUE-10", waits="grace_promote")
+async def test_an_expired_grace_promotes_the_first_in_line(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    _, socket = await arena.join(await admission.character())
+    first, second = await arena.line_up(2)
+    dropped = await socket.drop()
+    await T.sleep_until(dropped, T.grace, "the grace of the dropped session")
+    _, seen = await arena.admitted(first, within=T.grace_reclaim + T.promote_never, since=dropped)
+
+    T.at_most("grace_promote", since=dropped, seen=seen, what="the promotion")
+    expect((await arena.status(second)).position, 0)
+
+
+@verifies("AD-QUEUE-10", waits="stale_promote + grace")
+async def test_a_session_gone_silent_makes_room_for_the_first_in_line(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    _, socket = await arena.join(await admission.character())
+    first, second = await arena.line_up(2)
+    await socket.beat()
+    silent = T.now()
+    through_grace = bool(admission.features.get("stale_via_grace"))
+    reclaim = T.stale_reclaim_grace if through_grace else T.stale_reclaim
+    await T.sleep_until(silent, T.stale_limit, "the session to become stale")
+    _, seen = await arena.admitted(first, within=reclaim + T.promote_never, since=silent)
+
+    detour = "grace" if through_grace else None
+    T.at_most("stale_promote", since=silent, seen=seen, tolerance=detour, what="the promotion")
+    expect((await arena.status(second)).position, 0)
+
+
+@verifies("AD-QUEUE-12", waits="promote_within")
+async def test_who_has_a_session_elsewhere_is_passed_over(admission: Admission, T: SpecTime) -> None:
+    arena, elsewhere = await admission.instance(capacity=1), await admission.instance()
+    inside = await arena.hold()
+    busy, waiting, last = await arena.line_up(3)
+    held = await elsewhere.hold(busy)
+    await arena.leave(inside.answer.session_id, inside.character)
+    await arena.admitted(waiting, within=T.promote_never)
+
+    expect(await arena.status(busy), status(404), why="it has its session on the other instance")
+    expect((await arena.status(last)).position, 0)
+    expect(await arena.connect(busy), refused("ALREADY_IN_SESSION"))
+    assert await held.socket.answers(), "the session on the other instance is no longer served"
+
+
+@verifies("AD-QUEUE-12", waits="promote_within")
+async def test_who_was_suspended_while_waiting_is_passed_over(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    inside = await arena.hold()
+    suspended, waiting, last = await arena.line_up(3)
+    await admission.suspend(suspended)
+    await arena.leave(inside.answer.session_id, inside.character)
+    await arena.admitted(waiting, within=T.promote_never)
+
+    expect(await arena.status(suspended), status(404))
+    expect((await arena.status(last)).position, 0)
+    await admission.suspend(suspended, on=False)
+    free = await admission.instance()
+    expect(await free.connect(suspended), success(), why="control: the suspension left no session behind")
+
+
+@verifies("AD-QUEUE-12", part=2, waits="promote_within")
+async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admission, T: SpecTime) -> None:
+    arenas = [await admission.instance(capacity=2) for _ in range(2)]
+    people, keys = await admission.characters(12), admission.keys()
+    await admission.parallel([lambda: _churn(admission, arenas, people)] * WORKERS)
+    for arena in arenas:
+        await arena.put(capacity=4)
+    await T.sleep(T.promote_within, "a promotion round")
+
+    queues = [("ZRANGE", keys.name("queue_pending", arena.id), "0", "-1") for arena in arenas]
+    markers = ("MGET", *(keys.name("session_char", character.id) for character in people))
+    *lines, marked = await keys.together(*queues, markers)
+    holders = {character.id for character, session in zip(people, marked, strict=True) if session}
+    expect([set(line) & holders for line in lines], [set(), set()], why="characters in line and in session")
+    assert holders, "control: the churn left nobody in session, so nothing was seen"
+
+
+async def _churn(admission: Admission, arenas: list[Instance], people: list[Character]) -> None:
+    """Connects, leaves and unqueues as they come; what each of them hears is judged elsewhere."""
+    draw = admission.context.random
+    for _ in range(STEPS):
+        arena, character = draw.choice(arenas), draw.choice(people)
+        match draw.choice(("connect", "connect", "leave", "unqueue")):
+            case "connect":
+                answer = await arena.connect(character)
+                if answer.outcome == "success" and draw.random() < 0.5:
+                    await arena.leave(answer.session_id, character)
+            case "leave":
+                answer = await arena.status(character)
+                if answer.fields.get("state") == "admitted":
+                    await arena.leave(answer.session_id, character)
+            case _:
+                await arena.unqueue(character)

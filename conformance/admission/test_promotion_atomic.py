@@ -1,0 +1,121 @@
+"""Promotion pops atomically, one per slot (seed §10, §11): many leaves at once, several promoters, and kills."""
+
+import asyncio
+from collections.abc import Sequence
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+
+PLACES, LINE = 5, 100
+KILLS = 10
+
+
+@verifies("AD-QUEUE-11", waits="promote_within")
+async def test_as_many_are_promoted_as_slots_are_free(admission: Admission, T: SpecTime) -> None:
+    await _promote_in_rounds(admission, T, admission.nodes[:1])
+
+
+@verifies("AD-QUEUE-11", part=2, waits="promote_within")
+async def test_promoters_on_three_nodes_never_take_the_same_entry(admission: Admission, T: SpecTime) -> None:
+    await _promote_in_rounds(admission, T, admission.nodes)
+
+
+@verifies("AD-QUEUE-11", part=3, waits="promote_within")
+async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Admission, T: SpecTime) -> None:
+    arena, keys = await admission.instance(capacity=PLACES), admission.keys()
+    rounds = asyncio.ensure_future(_promote_in_rounds(admission, T, admission.nodes, arena, LINE // 2))
+    highest = 0
+    while not rounds.done():
+        highest = max(highest, await keys.ask("SCARD", keys.name("session_instance", arena.id)))
+        await T.sleep(T.prompt / 100, "the promotions")
+    await rounds
+    expect(highest, PLACES, why="most sessions at any moment")
+
+
+@verifies("AD-QUEUE-11", part=4, isolation="quiet", waits="promote_within")
+async def test_each_promotion_is_announced_once(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=PLACES)
+    line = await _promote_in_rounds(admission, T, admission.nodes, arena, LINE // 2)
+    ids = {character.id for character in line}
+
+    async def announced() -> list[str] | None:
+        events = admission.events(event="connection.admitted", instanceId=arena.id)
+        told = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
+        return told if ids <= set(told) else None
+
+    told, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
+    expect(sorted(told), sorted(ids), why="connection.admitted, one for each character")
+
+
+async def _promote_in_rounds(
+    admission: Admission, T: SpecTime, nodes: Sequence[str], arena: Instance | None = None, length: int = LINE
+) -> list[Character]:
+    """All inside leave at once, the nodes taking turns; each round exactly as many of the line move in."""
+    place = arena or await admission.instance(capacity=PLACES)
+    inside = [(character, answer.session_id) for character, answer in await place.fill(PLACES)]
+    line = await place.line_up(length)
+    for start in range(0, length, PLACES):
+        await _leave_all(place, inside, nodes)
+        promoted = line[start : start + PLACES]
+        answers = [(await place.admitted(character, within=T.promote_never))[0] for character in promoted]
+        inside = [(character, answer.session_id) for character, answer in zip(promoted, answers, strict=True)]
+        expect(len({session for _, session in inside}), PLACES, why="session ids of those promoted")
+        await _one_session_each(place, inside, nodes)
+        await _the_rest_moved_up(place, line[start + PLACES :])
+    return line
+
+
+async def _leave_all(arena: Instance, inside: Sequence[tuple[Character, str]], nodes: Sequence[str]) -> list[Answer]:
+    turns = [(character, session, nodes[turn % len(nodes)]) for turn, (character, session) in enumerate(inside)]
+    return await asyncio.gather(*(arena.leave(session, character, node=node) for character, session, node in turns))
+
+
+async def _one_session_each(arena: Instance, inside: Sequence[tuple[Character, str]], nodes: Sequence[str]) -> None:
+    """The session that a poll told at first is the one that any node tells afterwards."""
+    for turn, (character, session) in enumerate(inside):
+        poll = await arena.status(character, node=nodes[(turn + 1) % len(nodes)])
+        expect((poll.fields.get("state"), poll.session_id), ("admitted", session))
+
+
+async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None:
+    polls = await arena.admission.parallel([lambda c=c: arena.status(c) for c in rest])  # type: ignore[misc]  # lambda default
+    seen = [(poll.fields.get("state", "queued"), poll.position) for poll in polls]
+    expect(seen, [("queued", place) for place in range(len(rest))], why="the others in line")
+
+
+@verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, waits="recovery + 2*promote_never")
+async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=PLACES)
+    victim = admission.deployment.nodes[admission.nodes[0]]
+    inside = [(character, answer.session_id) for character, answer in await arena.fill(PLACES)]
+    line = await arena.line_up(LINE)
+    for _ in range(KILLS):
+        leaves = asyncio.ensure_future(_leave_all(arena, inside, admission.nodes))
+        await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be under way")
+        await victim.kill()
+        await leaves
+        await victim.restart()
+        await _leave_all(arena, inside, admission.nodes)  # once more, for those whose leave the kill cut off
+        inside = await _moved_in(arena, line, T)
+        line = [character for character in line if character not in {mover for mover, _ in inside}]
+    await _the_rest_moved_up(arena, line)
+
+
+async def _moved_in(arena: Instance, line: Sequence[Character], T: SpecTime) -> list[tuple[Character, str]]:
+    """Those of the line who are in session once all slots are taken; nobody of the line may be nowhere."""
+    near = line[: 3 * PLACES]
+
+    async def look() -> list[tuple[Character, str]] | None:
+        polls = [(character, await arena.status(character)) for character in near]
+        if lost := [character.id for character, poll in polls if poll.status == 404]:
+            raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
+        inside = [(c, poll.session_id) for c, poll in polls if poll.fields.get("state") == "admitted"]
+        return inside if len(inside) >= PLACES else None
+
+    inside, _ = await T.until(look, give_up=T.promote_never, what="the promotions after the restart")
+    expect(len(inside), PLACES, why="characters in session after the restart")
+    return inside

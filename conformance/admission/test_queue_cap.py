@@ -1,0 +1,119 @@
+"""The queue at its cap (seed Risks & Mitigations, large queue): who is taken, who is refused, and what a poll costs."""
+
+import asyncio
+import time
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, queued, refused, status
+from holdfast.finding import Inconclusive, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+SHORT_LINE = 10
+POLLS = 100
+
+
+@verifies("AD-QUEUE-05", waits="queue_cap / 100")
+async def test_who_waits_hears_its_place_also_at_the_cap(admission: Admission, T: SpecTime) -> None:
+    cap = T.count("queue_cap")
+    arena, _ = await _full(admission)
+    crowd, newcomer = await arena.crowd(cap), await admission.character()
+    expect(await arena.connect(newcomer), refused("QUEUE_FULL"), why="control: the queue is at its cap")
+
+    before = await arena.status(crowd[cap // 2])
+    assert before.position is not None, f"no position in {before.describe()}"
+    expect(await arena.connect(crowd[cap // 2]), queued(position=before.position))
+    after = await arena.status(crowd[cap // 2])
+    expect((after.position, after.depth), (before.position, cap))
+
+
+@verifies("AD-QUEUE-07", waits="queue_cap / 100 + promote_within")
+async def test_the_queue_takes_exactly_as_many_as_its_cap(admission: Admission, T: SpecTime) -> None:
+    cap = T.count("queue_cap")
+    arena, inside = await _full(admission)
+    await arena.crowd(cap - 1)
+    last, *more = await admission.characters(6)
+    expect(await arena.connect(last), queued(position=cap - 1))
+    await _refused_at_the_cap(arena, more[0], T)
+    expect((await arena.status(last)).depth, cap)
+
+    await arena.leave(inside.answer.session_id, inside.character)
+    await _until_position(arena, last, cap - 2, T)
+    expect(await arena.connect(more[1]), queued(position=cap - 1), why="one was promoted, so one more is taken")
+    await _refused_at_the_cap(arena, more[2], T)
+
+    expect(await arena.unqueue(last), status(200))
+    expect(await arena.connect(more[3]), queued(position=cap - 1), why="one has left, so one more is taken")
+    await _refused_at_the_cap(arena, more[4], T)
+
+
+async def _refused_at_the_cap(arena: Instance, character: Character, T: SpecTime) -> None:
+    answer = await arena.connect(character)
+    expect(answer, refused("QUEUE_FULL"))
+    T.at_most("prompt", since=_instant(answer.sent), seen=_instant(answer.received), what="the refusal")
+    if (answer.retry_after or 0) < 1:
+        arena.admission.context.warn("QUEUE_FULL comes without retryAfterSeconds >= 1")
+
+
+async def _until_position(arena: Instance, character: Character, position: int, T: SpecTime) -> None:
+    async def look() -> bool:
+        return (await arena.status(character)).position == position
+
+    await T.until(look, give_up=T.promote_never, what="the promotion of the first in line")
+
+
+def _instant(at: float) -> Moment:
+    return Moment(at, at)
+
+
+@verifies("AD-QUEUE-09", heavy=True, waits="6*poll_interval + queue_cap / 100")
+async def test_polls_at_the_cap_are_answered_fast(admission: Admission, T: SpecTime) -> None:
+    arena, _ = await _full(admission)
+    crowd = await arena.crowd(T.count("queue_cap"))
+    answers = await _poll_at_the_cadence(arena, crowd, T.scaled(30), T)
+
+    refusals = [answer for answer in answers if answer.status != 200]
+    assert not refusals, f"{len(refusals)} of {len(answers)} polls were not answered well: {refusals[0].describe()}"
+    T.percentile("rank_p95", [answer.received - answer.sent for answer in answers], 0.95)
+
+
+async def _poll_at_the_cadence(arena: Instance, crowd: list[Character], seconds: float, T: SpecTime) -> list[Answer]:
+    """Everyone once per poll_interval, evenly spread; a slow answer does not hold back the polls after it."""
+    start, gap = time.monotonic(), T.poll_interval / len(crowd)
+    polls: list[asyncio.Task[Answer]] = []
+    while (due := len(polls) * gap) < seconds:
+        await T.sleep(start + due - time.monotonic(), "the next poll")
+        polls.append(asyncio.ensure_future(arena.status(crowd[len(polls) % len(crowd)])))
+    return list(await asyncio.gather(*polls))
+
+
+@verifies("AD-QUEUE-09", part=2, isolation="quiet", waits="queue_cap / 100")
+async def test_a_poll_at_the_cap_costs_redis_no_more_than_one_in_a_short_line(
+    admission: Admission, T: SpecTime
+) -> None:
+    arena, _ = await _full(admission)
+    crowd = await arena.crowd(SHORT_LINE)
+    few = await _reply_bytes_per_poll(arena, crowd)
+    crowd += await arena.crowd(T.count("queue_cap") - SHORT_LINE)
+    many = await _reply_bytes_per_poll(arena, crowd)
+    if not few:
+        raise Inconclusive("Redis sent nothing for a poll, so the link does not carry the node's traffic")
+    growth = T.share("rank_reply_growth")
+    assert many <= growth * few, f"{few:.0f} bytes a poll with {SHORT_LINE} waiting, {many:.0f} with {len(crowd)}"
+
+
+async def _reply_bytes_per_poll(arena: Instance, crowd: list[Character]) -> float:
+    link = arena.admission.deployment.link(arena.admission.nodes[0])
+    before = await link.counters()
+    polled = [crowd[turn % len(crowd)] for turn in range(POLLS)]
+    answers = await arena.admission.parallel([lambda c=c: arena.status(c) for c in polled], 8)  # type: ignore[misc]  # lambda default
+    for answer in answers:
+        expect(answer, status(200), why="while polling")
+    return ((await link.counters()).bytes_down - before.bytes_down) / POLLS
+
+
+async def _full(admission: Admission) -> tuple[Instance, Held]:
+    arena = await admission.instance(capacity=1)
+    return arena, await arena.hold()

@@ -1,0 +1,95 @@
+"""Events of sessions (seed §4 Observability Taxonomy): reconnects with their counters, and how each session ended."""
+
+import uuid
+from collections.abc import Awaitable, Callable
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, moment
+from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+REASONS = frozenset({"user", "network", "replace", "grace_expired"})
+
+
+@verifies("AD-OBS-04", isolation="quiet", waits="wait_tolerance")
+async def test_every_presentation_of_a_token_is_logged_and_only_a_resumed_session_as_reconnected(
+    admission: Admission,
+) -> None:
+    session = await _one_good_and_two_bad_presentations(admission)
+
+    async def told() -> dict[str, int]:
+        names = ("connection.reconnect_attempt", "connection.reconnected", "connection.admitted")
+        return {name: len(admission.events(event=name)) for name in names}
+
+    wanted = {"connection.reconnect_attempt": 3, "connection.reconnected": 1, "connection.admitted": 1}
+    await admission.settles(told, wanted, why="one admission before three presentations, one of them good")
+    (resumed,) = admission.events(event="connection.reconnected")
+    expect(resumed.get("sessionId"), session.session_id)
+
+
+@verifies("AD-OBS-04", part=2, isolation="quiet", waits="wait_tolerance")
+async def test_presentations_and_resumed_sessions_are_counted_apart(admission: Admission) -> None:
+    names = ("reconnection_attempt_total", "reconnection_success_total")
+    before = [await admission.total(name) for name in names]
+    await _one_good_and_two_bad_presentations(admission)
+
+    async def rise() -> list[float]:
+        return [await admission.total(name) - start for name, start in zip(names, before, strict=True)]
+
+    await admission.settles(rise, [3.0, 1.0], why=f"rise of {' and '.join(names)}")
+
+
+async def _one_good_and_two_bad_presentations(admission: Admission) -> Answer:
+    arena, character = await admission.instance(), await admission.character()
+    session, gone = await arena.dropped(character)
+    expect(await arena.connect(character, token=str(uuid.uuid4())), refused(), why="no such token")
+    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id))
+    expect(await arena.connect(character, token=session.token), refused(), why="a token works once")
+    return session
+
+
+@verifies("AD-OBS-05", isolation="quiet", waits="stale_reclaim_grace + slack")
+async def test_each_end_of_a_session_has_its_own_reason(admission: Admission, T: SpecTime) -> None:
+    """All ends in one run: a leave, a replacement, a lost socket, and a client that never came to attach."""
+    arena = await admission.instance()
+    leaver, replaced, absent, unlucky = await admission.characters(4)
+    left = await arena.admit(leaver)
+    await arena.leave(left.session_id, leaver)
+    old, _ = await arena.join(replaced)
+    expect(await arena.connect(replaced, replace=await arena.offer(replaced)), success())
+    stale = await arena.admit(absent)
+    lost, socket = await arena.join(unlucky)
+
+    await _ends_as_lost(admission, T, lost.session_id, await socket.drop())
+    await T.until(
+        _has_ended(admission, stale.session_id),
+        since=moment(stale),
+        give_up=T.stale_reclaim_grace + T.slack,
+        what="the cleanup of the session that never attached",
+    )
+    expect(_reasons(admission, sessionId=left.session_id), ["user"], why="lines for a session that was left")
+    expect(_reasons(admission, sessionId=old.session_id), ["replace"], why="lines for a replaced session")
+    expect(_reasons(admission, sessionId=lost.session_id), ["network", "grace_expired"], why="lines for a lost socket")
+    expect(set(_reasons(admission)) - REASONS, set(), why="reasons beside the four in the whole run")
+
+
+async def _ends_as_lost(admission: Admission, T: SpecTime, session: str, dropped: Moment) -> None:
+    end = {"event": "connection.disconnected", "sessionId": session}
+    _, seen = await admission.event(within=T.prompt_never, **end, reason="network")
+    T.at_most("prompt", since=dropped, seen=seen, what="the line of a lost socket")
+    _, seen = await admission.event(within=T.grace_reclaim + T.prompt_never, **end, reason="grace_expired")
+    T.at_least("grace", since=dropped, seen=seen, tolerance="slack", what="an unused grace lasts")
+    T.at_most("grace_reclaim", since=dropped, seen=seen, tolerance="slack", what="an unused grace lasts")
+
+
+def _has_ended(admission: Admission, session: str) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return bool(_reasons(admission, sessionId=session))
+
+    return look
+
+
+def _reasons(admission: Admission, **wanted: str) -> list[str]:
+    return [str(record.get("reason")) for record in admission.events(event="connection.disconnected", **wanted)]
