@@ -207,6 +207,7 @@ class Pair:
         self.gone = asyncio.Event()
         self._link = link
         self._accepted = accepted
+        self._dialling = True
         self._client, self._upstream = Side(self), Side(self)
         self.up, self.down = Flow(self, link.up, link.rng), Flow(self, link.down, link.rng)
         self.up.join(self._client, self._upstream)
@@ -216,8 +217,11 @@ class Pair:
         self._joining.add_done_callback(self._joined)
 
     async def _join(self) -> None:
+        # Not create_connection: uvloop loses the handle of one that is cancelled, and then its loop never closes.
+        dialled = await dial(self._link.upstream_host, self._link.upstream_port)
+        self._dialling = False
         loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: self._upstream, self._link.upstream_host, self._link.upstream_port)
+        await loop.connect_accepted_socket(lambda: self._upstream, dialled)
         await loop.connect_accepted_socket(lambda: self._client, self._accepted)
 
     def _joined(self, joining: asyncio.Task[None]) -> None:
@@ -271,7 +275,21 @@ class Pair:
             self._upstream.reset()
         else:
             self.doomed = True
-            self._joining.cancel()
+            if self._dialling:
+                self._joining.cancel()
+
+
+async def dial(host: str, port: int) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    family, kind, _, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
+    sock = socket.socket(family, kind)
+    try:
+        sock.setblocking(False)
+        await loop.sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def reset(sock: socket.socket) -> None:

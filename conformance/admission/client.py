@@ -131,8 +131,11 @@ class Admission:
     ) -> Answer:
         """Bytes as they are, for requests that no codec would build."""
         self.context.transcript.sent(f"{method} {path}  {len(data or b'')} bytes")
-        answer = await self._exchange(self.url(node), Request(method, path), headers, data)
+        request = Request(method, path)
+        answer = await self._exchange(self.url(node), request, headers, data)
         self.context.transcript.received(answer.describe())
+        for hear in self.listeners:
+            hear(request, answer)
         return answer
 
     async def _exchange(

@@ -24,11 +24,11 @@ def request(method: str, path: str, headers: Mapping[str, str], body: bytes = b"
 
 
 async def exchange(
-    admission: Admission, pieces: Sequence[bytes], *, pause: float = 0.0, break_off: bool = False
+    admission: Admission, pieces: Sequence[bytes], *, pause: float = 0.0, last: bool = False, break_off: bool = False
 ) -> Answer:
     """Send the pieces with a pause between them and read what comes back; status 0 when the connection just ended.
 
-    `break_off` ends the connection after the last piece instead of reading.
+    `last` tells the target that no more will come; `break_off` ends the connection instead of reading.
     """
     url = urlsplit(admission.url())
     sent = time.monotonic()
@@ -38,6 +38,8 @@ async def exchange(
         # Refused while we still write, the answer may lie in our buffer already.
         with contextlib.suppress(ConnectionError):
             await _write(writer, pieces, pause)
+            if last:
+                writer.write_eof()
         if break_off:
             return Answer(0, {}, None, "broken off", sent, time.monotonic())
         async with asyncio.timeout(admission.T.attempt_deadline * 1.5):

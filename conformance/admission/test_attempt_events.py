@@ -1,4 +1,4 @@
-"""Events of attempts (seed §4 Observability Taxonomy): nine names, one start and one outcome each, and what they say."""
+"""Events of attempts (seed §4 Observability Taxonomy): nine names, a start and one outcome each, and what they say."""
 
 import uuid
 from collections import defaultdict
@@ -87,7 +87,7 @@ async def _time_out(admission: Admission, arena: Instance) -> bool:
     return answer.outcome == "timeout"
 
 
-@verifies("AD-OBS-02", isolation="quiet", waits="recovery")
+@verifies("AD-OBS-02", isolation="quiet", waits="2*recovery")
 async def test_each_of_a_thousand_attempts_logs_a_start_and_one_outcome(admission: Admission) -> None:
     arenas = await _mixed_attempts(admission, MIXED)
     await _each_told_once(admission, arenas, MIXED)

@@ -93,7 +93,9 @@ async def test_several_janitors_free_each_slot_once(admission: Admission) -> Non
 async def test_each_cleaned_session_is_logged_once(admission: Admission) -> None:
     arena, sessions = await _go_stale(admission, STALE, capacity=STALE)
     per_session = 2 if admission.features.get("stale_via_grace") else 1
-    logged = [event.get("sessionId") for event in admission.events(event="connection.disconnected", instanceId=arena.id)]
+    logged = [
+        event.get("sessionId") for event in admission.events(event="connection.disconnected", instanceId=arena.id)
+    ]
 
     expect(
         {session.session_id: logged.count(session.session_id) for session in sessions},

@@ -121,13 +121,13 @@ async def test_an_expired_attempt_is_logged_with_its_elapsed_time(admission: Adm
 async def test_every_outcome_is_told_as_soon_as_it_is_known(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=1)
     outdated, first, second = await admission.characters(3)
-    for call, legal in (
-        (lambda: arena.fail(outdated), refused("VERSION_MISMATCH")),
-        (lambda: arena.connect(first), success()),
-        (lambda: arena.connect(second), queued(position=0)),
+    for character, build, legal in (
+        (outdated, "old", refused("VERSION_MISMATCH")),
+        (first, admission.build, success()),
+        (second, admission.build, queued(position=0)),
     ):
         sent = T.now()
-        answer = await call()
+        answer = await arena.connect(character, build=build)
         expect(answer, legal)
         # Later than a slow admission may take is held back; slower than prompt alone is only slow.
         T.at_most("slow_admission", since=sent, seen=_received(answer), what=f"the answer {legal.describe()}")
@@ -172,9 +172,7 @@ async def test_a_settled_attempt_logs_no_timeout_later(admission: Admission, T: 
     _, people, _ = await _settled(admission)
     await T.sleep(3 * T.attempt_deadline, "timers that should be dead to go off")
 
-    for character, event in zip(
-        people, ("connection.admitted", "connection.queued", "connection.failed"), strict=True
-    ):
+    for character, event in zip(people, ("connection.admitted", "connection.queued", "connection.failed"), strict=True):
         names = [record["event"] for record in admission.events(characterId=character.id) if "event" in record]
         assert event in names, f"control: no {event} in the log of an attempt that had this outcome: {names}"
         assert "connection.timeout" not in names, f"the settled attempt was timed out later: {names}"

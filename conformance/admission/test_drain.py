@@ -10,7 +10,7 @@ from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
 
 STAMPEDE = 200
-# When the drain is switched on, in round trips after the attempts were sent: in the middle of each half of the first few.
+# When drain is switched on, in round trips after the attempts were sent: amid each half of the first few.
 MOMENTS = (0.25, 0.75, 1.25, 1.75, 2.25)
 
 
@@ -132,7 +132,7 @@ async def _full(admission: Admission) -> tuple[Instance, Character]:
 async def _drain_amid(arena: Instance, waiting: Character, crowd: list[Character], after: float) -> None:
     """Newcomers come through the slow node while drain is switched on, and watched, through the other."""
     T = arena.admission.T
-    slow, swift = arena.admission.nodes
+    slow, swift, *_ = arena.admission.nodes
     sent = T.now()
     attempts = asyncio.gather(*(arena.connect(character, node=slow) for character in crowd))
     await T.sleep_until(sent, after, "the attempts to be under way")

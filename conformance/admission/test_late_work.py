@@ -32,9 +32,7 @@ async def _expired(
     return T.now()
 
 
-async def _undone(
-    T: SpecTime, healed: Moment, look: Callable[[], Awaitable[bool]], *, what: str
-) -> None:
+async def _undone(T: SpecTime, healed: Moment, look: Callable[[], Awaitable[bool]], *, what: str) -> None:
     """Look once when the late work should be undone; until later only to tell slow from never."""
     await T.sleep_until(healed, T.undo_settle, "late work to be undone")
     if not await look():

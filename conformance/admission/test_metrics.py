@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.conformance.admission.client import Admission, Held, Instance, moment
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, Request, locked, queued, refused, success
+from holdfast.conformance.admission.wire import Request, locked, queued, refused, success
 from holdfast.finding import Absent, Finding, expect
 from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
 
-OUTCOMES = ("success", "failed", "queued", "timeout", "throttled")
+WAIT, LATENCY = "queue_wait_seconds", "admission_latency_seconds"
 FAMILIES = {
     "connection_attempt_total": "counter",
     "reconnection_attempt_total": "counter",
@@ -49,14 +51,16 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
     inside, outdated, waiting, failing = await admission.characters(4)
     await arena.lock(failing)
     for reason, attempt, legal in (
-        ("success", arena.connect(inside), success()),
-        ("failed", arena.fail(outdated), refused("VERSION_MISMATCH")),
-        ("queued", arena.connect(waiting), queued()),
-        ("throttled", arena.connect(failing), locked()),
+        ("success", partial(arena.connect, inside), success()),
+        ("failed", partial(arena.fail, outdated), refused("VERSION_MISMATCH")),
+        ("queued", partial(arena.connect, waiting), queued()),
+        ("throttled", partial(arena.connect, failing), locked()),
     ):
         before = await _attempts(admission)
-        expect(await attempt, legal)
-        await admission.settles(_rise(admission, before), {reason: 1.0}, why=f"rise by an attempt that ends as {reason}")
+        expect(await attempt(), legal)
+        await admission.settles(
+            _rise(admission, before), {reason: 1.0}, why=f"rise by an attempt that ends as {reason}"
+        )
 
 
 @verifies("AD-OBS-06", isolation="quiet", waits="promote_within")
@@ -78,15 +82,78 @@ async def test_promotions_and_ends_of_sessions_are_no_attempts(admission: Admiss
 
 
 @verifies("AD-OBS-08", isolation="quiet", waits="poll_interval + promote_within")
-async def test_a_wait_is_observed_at_promotion_in_seconds(admission: Admission, T: SpecTime) -> None:
-    arena = await admission.instance(capacity=1)
+async def test_waits_and_direct_admissions_are_observed_apart_and_in_seconds(admission: Admission, T: SpecTime) -> None:
+    arena, free = await admission.instance(capacity=1), await admission.instance()
     held = await arena.hold()
-    waiting, before = await admission.character(), await _observations(admission)
-    placed = moment(await arena.enqueue(waiting))
-    await T.sleep_until(placed, T.scaled(5), "a wait to be measured")
-    expect(await _observations(admission), before, why="observations while the character waits")
+    waiting, giving_up, direct = await admission.characters(3)
+    waits, admissions = await _counts(admission)
+    placed = await arena.enqueue(waiting)
+    await arena.enqueue(giving_up)
+    await arena.unqueue(giving_up)
+    await T.sleep_until(moment(placed), T.scaled(5), "a wait to be measured")
+    expect(await _counts(admission), (waits, admissions), why="observations while one waits and one has given up")
 
+    await _wait_is_observed(admission, T, arena, held, waiting, moment(placed))
+    expect(await _counts(admission), (waits + 1, admissions), why="observations after a wait")
+    await _direct_admission_is_observed(admission, T, free, direct)
+    expect(await _counts(admission), (waits + 1, admissions + 1), why="observations after a direct admission")
+
+
+async def _counts(admission: Admission) -> tuple[float, float]:
+    return await admission.total(f"{WAIT}_count"), await admission.total(f"{LATENCY}_count")
+
+
+async def _wait_is_observed(
+    admission: Admission, T: SpecTime, arena: Instance, held: Held, waiting: Character, placed: Moment
+) -> None:
+    waits, total = (await _counts(admission))[0], await admission.total(f"{WAIT}_sum")
     freed = moment(await arena.leave(held.answer.session_id, held.character))
     _, promoted = await arena.admitted(waiting, within=T.promote_never, since=freed)
-    after = await _observed(admission, {**before, "queue_wait_seconds": before["queue_wait_seconds"] + 1})
-    waited, seen = promoted.since(placed), after["queue_wait_seconds"] - before["queue_wait_seconds"]
+    await admission.settles(lambda: admission.total(f"{WAIT}_count"), waits + 1, why=f"{WAIT}_count at promotion")
+    observed, waited = await admission.total(f"{WAIT}_sum") - total, promoted.since(placed)
+    if not waited.lo - T.wait_tolerance <= observed <= waited.hi + T.wait_tolerance:
+        raise Finding([f"{WAIT}_sum rises by {waited.lo:.2f} to {waited.hi:.2f}"], f"it rose by {observed:g}")
+
+
+async def _direct_admission_is_observed(admission: Admission, T: SpecTime, free: Instance, direct: Character) -> None:
+    admissions, total = (await _counts(admission))[1], await admission.total(f"{LATENCY}_sum")
+    answer = await free.admit(direct)
+    await admission.settles(lambda: admission.total(f"{LATENCY}_count"), admissions + 1, why=f"{LATENCY}_count")
+    observed, seen = await admission.total(f"{LATENCY}_sum") - total, answer.received - answer.sent
+    if not 0 <= observed <= seen + T.deadline_slack:
+        raise Finding([f"{LATENCY}_sum rises by no more than the client's {seen:.3f}"], f"it rose by {observed:g}")
+
+
+@verifies("AD-OBS-09", isolation="quiet")
+async def test_blocked_and_mismatched_attempts_have_counters_of_their_own(admission: Admission, T: SpecTime) -> None:
+    arena, locked_out, limit = await admission.instance(), await admission.character(), T.count("rate_failures")
+    blocked, mismatched = await _blocked_and_mismatched(admission)
+    await arena.lock(locked_out)
+    await _counted(admission, blocked, mismatched + limit, "failures that lead to the lock")
+    for _ in range(3):
+        expect(await arena.connect(locked_out), locked())
+    await _counted(admission, blocked + 3, mismatched + limit, "attempts under lock")
+
+    for character in await admission.characters(MISMATCHED):
+        expect(await arena.fail(character), refused("VERSION_MISMATCH"))
+    await _counted(admission, blocked + 3, mismatched + limit + MISMATCHED, "users with a wrong build")
+
+
+async def _blocked_and_mismatched(admission: Admission) -> tuple[float, float]:
+    return await admission.total("rate_limit_block_total"), await admission.total("version_mismatch_total")
+
+
+async def _counted(admission: Admission, blocked: float, mismatched: float, by: str) -> None:
+    why = f"rate_limit_block_total and version_mismatch_total after {by}"
+    await admission.settles(lambda: _blocked_and_mismatched(admission), (blocked, mismatched), why=why)
+
+
+@verifies("AD-OBS-10", isolation="quiet")
+async def test_a_fresh_node_exports_ten_families_with_their_types(admission: Admission) -> None:
+    for node in admission.nodes:
+        page = Request("GET", str(admission.context.target.observe["metrics"]))
+        answer = await admission.call(page, None, node=node)
+        types = dict(re.findall(r"^# TYPE (\S+) (\S+)", answer.text, re.MULTILINE))
+        if not types:
+            raise Absent(["Prometheus text with # TYPE lines"], answer.describe())
+        expect({name: types.get(name, "missing") for name in FAMILIES}, FAMILIES, why=f"types on node {node}")

@@ -25,7 +25,7 @@ async def test_successes_and_queue_placements_use_up_nothing(admission: Admissio
         expect(answer.remaining, limit, why="failures left after a success")
         await arena.leave(answer.session_id, character)
     await full.fill(1)
-    for character in await admission.characters(limit + 1, user):
+    for character in await admission.characters(2, user):
         answer = await full.connect(character)
         expect(answer, queued())
         expect(answer.remaining, limit, why="failures left after a queue placement")
@@ -61,12 +61,12 @@ async def test_failures_of_one_user_add_up_over_nodes(admission: Admission, T: S
     expect(await arena.connect(other, node=b), success(), why="control: only this user is locked")
 
 
-@verifies("AD-RATE-05")
+@verifies("AD-RATE-05", waits="recovery")
 async def test_of_fifty_simultaneous_failures_five_are_evaluated(admission: Admission, T: SpecTime) -> None:
     await _burst_of_each_user(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-RATE-05", part=2)
+@verifies("AD-RATE-05", part=2, waits="recovery")
 async def test_of_fifty_simultaneous_failures_over_all_nodes_five_are_evaluated(
     admission: Admission, T: SpecTime
 ) -> None:
@@ -102,7 +102,7 @@ def _at_most_the_limit_evaluated(T: SpecTime, answers: Sequence[Answer]) -> None
     expect(evaluated + throttled, BURST, why=f"all others are answered 429 RATE_LIMITED: {seen}")
 
 
-@verifies("AD-RATE-05", part=2, isolation="quiet", heavy=True, waits="recovery")
+@verifies("AD-RATE-05", part=2, isolation="quiet", heavy=True, waits="2*recovery")
 async def test_a_crowd_of_failing_users_over_all_nodes_is_blocked_beyond_the_limit(
     admission: Admission, T: SpecTime
 ) -> None:

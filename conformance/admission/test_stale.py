@@ -73,7 +73,11 @@ async def test_an_expired_grace_lowers_the_gauge_by_one(admission: Admission, T:
         return await active() <= before
 
     _, seen = await T.until(
-        lower, give_up=T.grace_reclaim + 2 * T.slack, since=gone, every=T.slack / 4, what="session_active_current to fall"
+        lower,
+        give_up=T.grace_reclaim + 2 * T.slack,
+        since=gone,
+        every=T.slack / 4,
+        what="session_active_current to fall",
     )
     T.at_most("grace_reclaim", since=gone, seen=seen, tolerance="slack", what="the slot counts")
     expect(await active(), before, why="session_active_current, lower by exactly one")
@@ -206,7 +210,7 @@ async def test_sessions_of_crashed_and_restarted_nodes_are_cleaned(admission: Ad
 
 @verifies("AD-STALE-03", part=2, isolation="disruptive", nodes=2, waits="stale_reclaim_grace + slack")
 async def test_sessions_of_a_dead_node_are_cleaned_by_another(admission: Admission, T: SpecTime) -> None:
-    dead, alive = admission.nodes
+    dead, alive, *_ = admission.nodes
     arena = await admission.instance(capacity=1, node=alive)
     character = await admission.character(node=alive)
     _, socket = await arena.join(character, node=dead)

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -57,10 +58,11 @@ class _Listener:
         else:
             self.interrupted = True
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_unconfigure(self) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_unconfigure(self) -> Iterator[None]:
+        yield
         if self.interrupted:
-            ignore_signals()  # the reports are still to be written
+            ignore_signals()  # the session has given them back, but the reports are still to be written
 
 
 def run_all(keys: list[str], asked: Asked) -> int:

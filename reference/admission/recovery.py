@@ -60,9 +60,12 @@ class Recovery:
 
     async def restore(self, session: Record, socket_id: str, call: Call) -> None:
         restored = await self.node.store.restore(session, call)
-        if not restored["kept"]:
-            code = 4002 if restored.get("taken") else 4001 if restored.get("ended") == "replace" else 4003
-            await self.node.sockets.close(socket_id, code)
+        if restored["kept"]:
+            return
+        if not restored.get("taken") and "ended" not in restored:
+            self.node.sockets.emit_lost(session)  # nobody else knows of this end
+        code = 4002 if restored.get("taken") else 4001 if restored.get("ended") == "replace" else 4003
+        await self.node.sockets.close(socket_id, code)
 
     def stalled(self) -> None:
         """Redis did not answer for so long that heartbeats of live sockets may be missing from it."""

@@ -1,5 +1,6 @@
 """The scripts as typed calls (spec 1, 10, 11). Everything that nodes share is behind these."""
 
+import asyncio
 import json
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -24,8 +25,7 @@ class Store:
 
     async def prepare(self, call: Call) -> None:
         """On each new connection: the scripts are loaded and the clocks compared."""
-        for script in self.scripts.values():
-            await call("SCRIPT", "LOAD", script.text)
+        await asyncio.gather(*(call("SCRIPT", "LOAD", script.text) for script in self.scripts.values()))
         sent = monotonic()
         seconds, microseconds = await call("TIME")
         self.clock.observe(sent, monotonic(), int(seconds) * 1000 + int(microseconds) / 1000)

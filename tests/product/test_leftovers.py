@@ -68,6 +68,20 @@ def test_a_runner_that_is_told_to_stop_leaves_nothing_but_its_report(tmp_path: P
         assert (tmp_path / "results" / name).exists()
 
 
+def test_an_impatient_user_gets_the_same_report(tmp_path: Path) -> None:
+    with started(tmp_path, *WORDS) as runner:
+        before = in_the_middle(tmp_path, runner)
+        for _ in range(5):
+            runner.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        output, _ = runner.communicate(timeout=SOON)
+        assert_all_gone(tmp_path, before)
+
+    assert runner.returncode == 2
+    assert "Traceback" not in output
+    assert json.loads((tmp_path / "results" / "results.json").read_text())["interrupted"] == "SIGINT"
+
+
 def test_a_killed_runner_leaves_nothing_but_its_events_which_can_be_reported(tmp_path: Path) -> None:
     with started(tmp_path, *WORDS) as runner:
         before = in_the_middle(tmp_path, runner)

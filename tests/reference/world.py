@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,18 +192,40 @@ def drop(ws: aiohttp.ClientWebSocketResponse) -> None:
     transport.shutdown(socket.SHUT_RDWR)
 
 
+async def succeeds(player: Player, instance: str, node: int = 0) -> bool:
+    return bool((await player.connect(instance, node))["outcome"] == "success")
+
+
+async def in_state(w: World, session: str, state: str) -> bool:
+    record = await w.redis("GET", f"dev:session:data:{session}")
+    return record is not None and f'"state":"{state}"' in record
+
+
+async def admitted(player: Player, instance: str) -> Answer | None:
+    answer = await player.status(instance)
+    return answer if answer.get("state") == "admitted" else None
+
+
+def outcomes(answers: Iterable[Answer]) -> dict[str, int]:
+    names = [answer["outcome"] if answer["outcome"] != "failed" else answer["reason"] for answer in answers]
+    return {name: names.count(name) for name in names}
+
+
 @asynccontextmanager
-async def world(nodes: int = 1, args: tuple[str, ...] = (), **settings: str) -> AsyncIterator[World]:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="admission-")))
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-            made = World(folder, http)
-            stack.callback(made.close)
-            made.link.listen()
-            for number in range(nodes):
-                made.ports.append(free_port())
-                made.start_node(number, *args, **settings)
-            for number in range(nodes):
-                await until(lambda number=number: made.answers(number), 15)  # type: ignore[misc]  # bound at once
-            yield made
-            await made.link.close()
+async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
+    """`{number}` in a setting stands for the number of the node."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        with tempfile.TemporaryDirectory(prefix="admission-") as folder:
+            made = World(Path(folder), http)
+            try:
+                made.link.listen()
+                for number in range(nodes):
+                    made.ports.append(free_port())
+                    made.start_node(number, **{k: v.format(number=number) for k, v in settings.items()})
+                for number in range(nodes):
+                    await until(partial(made.answers, number), 15)
+                yield made
+            finally:
+                made.close()
+                await made.link.close()
+                await asyncio.sleep(0.01)  # the link's last sockets close on the loop

@@ -19,7 +19,7 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - clock of the scripts: `now`, `milliseconds`
 - order of the checks: `Rules.precedence`, lists of Lua steps for `admit`, `reconnect` and `replace`
 - one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
-- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is our name
+- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is us
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
 - limiter: `failures`, `failure_member`, `record_failure`, `set_lock`, `rate_lock`, `allowance`, `refuse`
 - admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`

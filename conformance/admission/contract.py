@@ -1,0 +1,70 @@
+"""The published contract (`proto/admission/openapi.yaml`) as something to hold an answer against."""
+
+from importlib import resources
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from holdfast.conformance.admission.wire import Answer, Request
+
+_URI = "urn:holdfast:admission"
+_JSON = "application/json"
+
+
+def document() -> dict[str, Any]:
+    text = resources.files("holdfast.proto").joinpath("admission", "openapi.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+class Contract:
+    """Says what is wrong with an answer, in one sentence, or nothing."""
+
+    def __init__(self) -> None:
+        self._document = document()
+        resource = Resource(contents=self._document, specification=DRAFT202012)
+        self._registry: Registry[Any] = Registry().with_resource(_URI, resource)
+
+    def problem(self, request: Request, answer: Answer) -> str | None:
+        template = self._template(request.path)
+        operation = self._document["paths"].get(template, {}).get(request.method.lower())
+        if operation is None:
+            return f"the contract has no {request.method} {request.path}"
+        pointer = f"/paths/{_escaped(template)}/{request.method.lower()}/responses/{answer.status}"
+        response = operation["responses"].get(str(answer.status))
+        if response is None:
+            return f"{answer.status} is not among the documented {', '.join(operation['responses'])}"
+        if "$ref" in response:
+            pointer = response["$ref"].removeprefix("#")
+            response = self._document["components"]["responses"][pointer.rsplit("/", 1)[-1]]
+        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+        if kind not in response["content"]:
+            return f"Content-Type {kind!r} is not among the documented {', '.join(response['content'])}"
+        return self._mismatch(f"{pointer}/content/{_escaped(kind)}/schema", answer) if kind == _JSON else None
+
+    def _template(self, path: str) -> str:
+        """The documented path that this one fits; the one with the most fixed parts where several do."""
+        parts = path.split("/")
+        fitting = [template for template in self._document["paths"] if _fits(template.split("/"), parts)]
+        return min(fitting, key=lambda template: template.count("{"), default=path)
+
+    def _mismatch(self, pointer: str, answer: Answer) -> str | None:
+        validator = Draft202012Validator(
+            {"$ref": f"{_URI}#{pointer}"}, registry=self._registry, format_checker=FormatChecker()
+        )
+        errors = sorted(validator.iter_errors(answer.body), key=lambda error: error.json_path)
+        return "; ".join(f"{error.json_path}: {error.message}" for error in errors)[:500] or None
+
+
+def _fits(template: list[str], parts: list[str]) -> bool:
+    return len(template) == len(parts) and all(
+        fixed == part or fixed.startswith("{") for fixed, part in zip(template, parts, strict=True)
+    )
+
+
+def _escaped(text: str) -> str:
+    """As one part of a JSON pointer inside a URI."""
+    return text.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")

@@ -1,0 +1,170 @@
+"""The published contract: what a generated or a real request gets is documented, by status and by schema."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import hypothesis
+
+from holdfast.check import verifies
+from holdfast.conformance.admission import wire
+from holdfast.conformance.admission.bystanders import bystanders
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.contract import Contract, document
+from holdfast.conformance.admission.wire import Answer, Request, refused, success
+from holdfast.finding import Finding, NotApplicable, expect
+from holdfast.spectime import SpecTime
+
+# A call, a kind of data, and whose credentials; each with so many examples.
+EXAMPLES = 6
+
+
+def _speaks_the_contract(admission: Admission) -> None:
+    if admission.features.get("name", "contract") != "contract":
+        raise NotApplicable("the descriptor declares another dialect than the contract's")
+
+
+@verifies("AD-ADMIT-05", isolation="quiet")
+async def test_generated_requests_get_documented_answers(admission: Admission) -> None:
+    _speaks_the_contract(admission)
+    async with bystanders(admission):
+        arena = await admission.instance()
+        await asyncio.to_thread(_fuzz, admission, arena)
+
+
+def _fuzz(admission: Admission, arena: Instance) -> None:
+    """Runs in a thread of its own: schemathesis is synchronous."""
+    # Half a second of imports that only this check needs.
+    import requests
+    import schemathesis
+    from schemathesis.generation import GenerationMode
+
+    schema = schemathesis.openapi.from_dict(document())
+    with requests.Session() as session:
+        for operation in (found.ok() for found in schema.get_all_operations()):
+            known = {"instanceId": arena.id} if "{instanceId}" in operation.path else None
+            for mode, trusted, ids in (
+                (GenerationMode.POSITIVE, True, known),
+                (GenerationMode.POSITIVE, False, None),
+                (GenerationMode.NEGATIVE, True, None),
+            ):
+                cases = operation.as_strategy(generation_mode=mode, path_parameters=ids)
+                _try_cases(admission, session, cases, trusted=trusted)
+
+
+def _try_cases(admission: Admission, session: Any, cases: Any, *, trusted: bool) -> None:
+    @hypothesis.seed(admission.context.seed)
+    @hypothesis.settings(
+        max_examples=EXAMPLES, deadline=None, database=None, report_multiple_bugs=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )  # fmt: skip
+    @hypothesis.given(cases)
+    def answers_are_documented(case: Any) -> None:
+        _judge(case, case.call(base_url=admission.url(), session=session, headers=_credentials(admission, trusted)))
+
+    try:
+        answers_are_documented()
+    except hypothesis.errors.Unsatisfiable:
+        return  # a call without any input has nothing to spoil
+
+
+def _credentials(admission: Admission, trusted: bool) -> dict[str, str] | None:
+    """A fresh user for each call, so that no lock hides what lies behind it; else what the generator made up."""
+    return {"Authorization": f"Bearer {admission.user().bearer}", **admission.admin_headers} if trusted else None
+
+
+def _judge(case: Any, response: Any) -> None:
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.core.failures import FailureGroup
+    from schemathesis.specs.openapi import checks
+
+    try:
+        case.validate_response(
+            response,
+            checks=[
+                not_a_server_error,
+                checks.status_code_conformance,
+                checks.content_type_conformance,
+                checks.response_headers_conformance,
+                checks.response_schema_conformance,
+            ],
+        )
+    except FailureGroup as group:
+        told = "; ".join(f"{failure.title}: {failure.message}" for failure in group.exceptions)
+        raise Finding(["a documented answer"], f"{told[:500]}, for {case.as_curl_command()[:500]}") from None
+
+
+@verifies("AD-ADMIT-05", waits="promote_within + wait_tolerance")
+async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admission, T: SpecTime) -> None:
+    _speaks_the_contract(admission)
+    contract, heard = Contract(), list[tuple[Request, Answer]]()
+    admission.listeners.append(lambda request, answer: heard.append((request, answer)))
+
+    await _every_kind_of_refusal(admission, T)
+    await _every_other_call(admission, T)
+
+    kinds = {(answer.status, answer.outcome, answer.reason) for _, answer in heard}
+    assert len(kinds) >= 15, f"too few kinds of answers to speak of: {kinds}"
+    undocumented = {
+        f"{request.method} {request.path} → {answer.describe()}: {problem}"
+        for request, answer in heard
+        if (problem := contract.problem(request, answer))
+    }
+    expect(undocumented, set(), why=f"of {len(heard)} answers")
+
+
+async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:
+    arena, other = await admission.instance(), await admission.instance()
+    inside, outdated, suspended, unknown = await admission.characters(4)
+    nowhere = Instance(admission, f"i-{uuid.uuid4().hex}")
+    offered = await arena.connect(inside), await arena.connect(inside), await other.connect(inside)
+    expect(offered[1], refused("ALREADY_IN_SESSION"))
+    await arena.connect(inside, replace=str(uuid.uuid4()))
+    await arena.connect(inside, token=str(uuid.uuid4()))
+    await nowhere.connect(inside)
+    await arena.connect(unknown, as_user=admission.user())
+    await arena.connect(unknown, extra={"characterId": str(uuid.uuid4())})
+    await arena.connect(unknown, extra={"characterId": None})
+    await admission.suspend(suspended)
+    await arena.connect(suspended)
+    for _ in range(T.count("rate_failures") + 1):
+        await arena.fail(outdated)
+    for state in ("maintenance", "shutting_down"):
+        await other.put(capacity=1, state=state)
+        await other.connect(unknown)
+    await other.put(capacity=1)
+    await other.drain()
+    await other.connect(unknown)
+    await other.drain(on=False)
+    bearer = {"Authorization": f"Bearer {unknown.user.bearer}", "Content-Type": "application/json"}
+    for body in (b"{", b"[]", b" " * 100_000):
+        await admission.raw("POST", f"/instances/{arena.id}/connect", data=body, headers=bearer)
+        await admission.raw("POST", f"/instances/{arena.id}/disconnect", data=body, headers=bearer)
+
+
+async def _every_other_call(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=1)
+    first, second, third = await admission.characters(3)
+    session, socket = await arena.join(first)
+    await arena.enqueue(second)
+    await arena.enqueue(third)
+    offer = (await arena.connect(first)).offer
+    for user in (second.user, None):
+        await admission.call(wire.queue_status(arena.id, first.id), user)
+        await admission.call(wire.leave(arena.id, session.session_id), user)
+        await admission.call(wire.unqueue(arena.id, third.id), user)
+        await admission.call(wire.cancel(arena.id, offer), user)
+        await admission.call(wire.put_instance(arena.id, capacity=2), user)
+    await arena.status(second)
+    await arena.unqueue(third)
+    await arena.unqueue(third)
+    if admission.features.get("cancel_replacement", True):
+        await arena.cancel(offer, first)
+        await arena.cancel(offer, first)
+    await admission.lose(socket)
+    resumed = await arena.connect(first, token=session.token)
+    expect(resumed, success(session.session_id))
+    await arena.leave(session.session_id, first)
+    await arena.leave(session.session_id, first)
+    await arena.admitted(second, within=T.promote_never)
+    await admission.call(Request("GET", "/health"), None)

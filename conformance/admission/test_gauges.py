@@ -1,0 +1,138 @@
+"""Gauges (seed §4 Observability Taxonomy, §10): sessions that hold a slot, the depth of the queue, and its peak."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, moment
+from holdfast.conformance.admission.wire import success
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+SESSIONS, DEPTH, PEAK = "session_active_current", "queue_depth_current", "queue_depth_peak"
+
+
+def _gauge(admission: Admission, name: str) -> Callable[[], Awaitable[float]]:
+    """A gauge is the cluster's value, whichever node shows it."""
+
+    async def look() -> float:
+        return (await admission.metrics()).total(name)
+
+    return look
+
+
+@verifies("AD-OBS-07", isolation="quiet", waits="wait_tolerance")
+async def test_the_session_gauge_counts_who_holds_a_slot(admission: Admission) -> None:
+    arena, sessions = await admission.instance(), _gauge(admission, SESSIONS)
+    start = await sessions()
+    lost, leaving, staying = await admission.characters(3)
+    session, socket = await arena.join(lost)
+    left, stayed = await arena.admit(leaving), await arena.admit(staying)
+    await admission.settles(sessions, start + 3, why="three admitted")
+    gone = await admission.lose(socket)
+    expect(await sessions(), start + 3, why="a session in grace holds its slot")
+    await arena.leave(left.session_id, leaving)
+    await admission.settles(sessions, start + 2, why="one has left")
+
+    expect(await arena.reclaim(lost, session.token, gone=gone), success(session.session_id))
+    await arena.leave(session.session_id, lost)
+    await arena.leave(stayed.session_id, staying)
+    await admission.settles(sessions, start, why="all have left")
+
+
+@verifies("AD-OBS-07", isolation="quiet", waits="promote_within")
+async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: Admission, T: SpecTime) -> None:
+    """Nobody scrapes while six wait: a peak that is taken at scrape time never sees them."""
+    arena, depth, peak = await admission.instance(capacity=1), _gauge(admission, DEPTH), _gauge(admission, PEAK)
+    sessions = _gauge(admission, SESSIONS)
+    empty, start, highest = await sessions(), await depth(), await peak()
+    inside = await arena.fill(1)
+    line = await arena.line_up(6)
+    raised = moment(await arena.put(capacity=7))
+    promoted = [(c, (await arena.admitted(c, within=T.promote_never, since=raised))[0]) for c in line]
+    await admission.settles(depth, start, why="all have been promoted")
+
+    first, second = await arena.line_up(2)
+    told = (await arena.status(second)).depth
+    expect(told, 2, why="depth of status")
+    await admission.settles(depth, start + 2, why="as deep as status says")
+    await admission.settles(peak, *_peaks(highest, 6), why="the peak is kept")
+    for character in (first, second):
+        await arena.unqueue(character)
+    for character, answer in inside + promoted:
+        await arena.leave(answer.session_id, character)
+    await admission.settles(depth, start, why="all have left the queue")
+    await admission.settles(sessions, empty, why="all have left the instance")
+    expect(await peak(), *_peaks(highest, 6), why="the peak does not fall")
+
+
+def _peaks(highest: float, reached: int) -> set[float]:
+    """One peak over all instances, or one for each, which add up."""
+    return {max(highest, reached), highest + reached}
+
+
+@verifies("AD-OBS-07", part=2, isolation="quiet", waits="grace_reclaim + slack")
+async def test_every_node_shows_the_same_gauges_whoever_ended_the_session(admission: Admission, T: SpecTime) -> None:
+    arena = await admission.instance(capacity=3)
+    a, b, *_ = admission.nodes
+    start = await _on_all_nodes(admission)
+    expect(len(set(start)), 1, why="every node starts with the same gauges")
+    ((sessions, depth),) = set(start)
+    left, lost, replaced, waiting = await admission.characters(4)
+    ending = [await arena.admit(character, node=a) for character in (left, lost, replaced)]
+    await arena.enqueue(waiting, node=a)
+    await _all_show(admission, sessions + 3, depth + 1, "three admitted and one queued through one node")
+
+    await arena.unqueue(waiting, node=b)
+    await arena.leave(ending[0].session_id, left, node=b)
+    socket = await arena.attach(ending[1].session_id, lost, node=b)
+    new = await arena.connect(replaced, replace=await arena.offer(replaced, node=b), node=b)
+    expect(new, success())
+    dropped = await socket.drop()
+    await _all_show(admission, sessions + 2, depth, "one left, one dropped, one replaced through another")
+    await arena.leave(new.session_id, replaced, node=b)
+    await _all_show(admission, sessions + 1, depth, "the replacing session left")
+    await _return_to(admission, T, start, T.grace_reclaim, dropped)
+
+
+async def _on_all_nodes(admission: Admission) -> list[tuple[float, float]]:
+    return [(metrics.total(SESSIONS), metrics.total(DEPTH)) for metrics in await admission.metrics_of_all()]
+
+
+async def _all_show(admission: Admission, sessions: float, depth: float, why: str) -> None:
+    wanted = [(sessions, depth)] * len(admission.nodes)
+    await admission.settles(lambda: _on_all_nodes(admission), wanted, why=f"sessions and depth by node: {why}")
+
+
+async def _return_to(
+    admission: Admission, T: SpecTime, start: list[tuple[float, float]], within: float, since: Moment
+) -> None:
+    """Scraped no oftener than needed: how soon the cleanup comes is the business of other requirements."""
+
+    async def back() -> bool:
+        return await _on_all_nodes(admission) == start
+
+    give_up = within + T.slack + T.prompt_never
+    await T.until(back, since=since, give_up=give_up, what="the start values on all nodes", every=T.wait_tolerance)
+
+
+@verifies("AD-OBS-07", part=3, isolation="disruptive", nodes=2, waits="stale_reclaim_grace + slack")
+async def test_a_crash_amid_churn_leaves_no_trace_in_the_gauges(admission: Admission, T: SpecTime) -> None:
+    arena, start = await admission.instance(capacity=4), await _on_all_nodes(admission)
+    crashing = admission.nodes[0]
+    people, newcomers = await admission.characters(4), await admission.characters(8)
+    for character in people:
+        await arena.join(character, node=crashing)
+    line = await arena.line_up(3)
+    churn = asyncio.ensure_future(
+        admission.parallel([partial(arena.connect, character, node=crashing) for character in newcomers])
+    )
+    await admission.deployment.nodes[crashing].kill()
+    await churn
+    await admission.deployment.nodes[crashing].restart()
+    for character in (*line, *newcomers):
+        await arena.unqueue(character)
+
+    await _return_to(admission, T, start, T.stale_reclaim_grace, T.now())

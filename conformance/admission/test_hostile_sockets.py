@@ -1,0 +1,146 @@
+"""Hostile WebSocket clients: bad handshakes are refused, and no frame ends a session that its owner did not leave."""
+
+import base64
+import json
+from collections.abc import Awaitable, Callable
+
+from holdfast.check import verifies
+from holdfast.conformance.admission import rawtcp
+from holdfast.conformance.admission.bystanders import bystanders
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.rawtcp import frame
+from holdfast.conformance.admission.wire import status, success
+from holdfast.finding import expect
+
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+LARGE = 5_000_000
+NESTED = b"[" * 5_000 + b"]" * 5_000
+
+# Sound frames with nothing sensible in them.
+NONSENSE = {
+    "binary": frame(BINARY, b"\x00\x01\x02"),
+    "binary heartbeat": frame(BINARY, b'{"type": "heartbeat"}'),
+    "empty text": frame(TEXT),
+    "no JSON": frame(TEXT, b"garbage"),
+    "half of a JSON text": frame(TEXT, b'{"type": "heart'),
+    "no object": frame(TEXT, b'["heartbeat"]'),
+    "null": frame(TEXT, b"null"),
+    "unknown type": frame(TEXT, b'{"type": "evil"}'),
+    "type of a wrong kind": frame(TEXT, b'{"type": {"type": "heartbeat"}}'),
+    "deep nesting": frame(TEXT, NESTED),
+    "many digits": frame(TEXT, b"9" * 5_000),
+    "NUL": frame(TEXT, b'{"type": "\\u0000"}\x00'),
+    "foreign session": frame(TEXT, json.dumps({"type": "close", "sessionId": "x", "reason": "user"}).encode()),
+    "unasked pong": frame(PONG, b"x"),
+    "full ping": frame(PING, b"x" * 125),
+    "in fragments": frame(TEXT, b'{"type": ', first=0) + frame(CONTINUATION, b'"evil"}'),
+}
+
+# Frames that RFC 6455 forbids, or that are larger than anything a session has to say.
+FORBIDDEN = {
+    "unmasked": frame(TEXT, b"{}", masked=False),
+    "reserved opcode": frame(0x3, b"x"),
+    "reserved control opcode": frame(0xB, b"x"),
+    "reserved bits": frame(TEXT, b"{}", first=0xF0),
+    "continuation of nothing": frame(CONTINUATION, b"x"),
+    "text inside a fragmented text": frame(TEXT, b"a", first=0) + frame(TEXT, b"b"),
+    "ping of 126 bytes": frame(PING, b"x" * 126),
+    "ping in fragments": frame(PING, b"x", first=0),
+    "invalid UTF-8": frame(TEXT, b"\xc3\x28\xff"),
+    "length with the top bit set": frame(TEXT, b"x", claim=1 << 63),
+    "a terabyte promised": frame(TEXT, b"x", claim=1 << 40),
+    "close of one byte": frame(CLOSE, b"\x03"),
+    "close 999": frame(CLOSE, (999).to_bytes(2)),
+    "close 1005": frame(CLOSE, (1005).to_bytes(2)),
+    "close with invalid UTF-8": frame(CLOSE, (1001).to_bytes(2) + b"\xff"),
+    "no WebSocket at all": b"GET / HTTP/1.1\r\n\r\n",
+    "five megabytes": frame(TEXT, b"a" * LARGE),
+}
+
+
+@verifies("AD-ADMIT-06", waits="wait_tolerance")
+async def test_frames_without_sense_end_no_session(admission: Admission) -> None:
+    """A target may ignore such a frame or close the socket; the session stays its owner's either way."""
+
+    async def send(arena: Instance, name: str, data: bytes) -> None:
+        character = await admission.character()
+        session, socket = await arena.join(character)
+        socket.inject(data, f"frame: {name}")
+        if not await socket.answers():
+            await admission.lose(socket)
+            resumed = await arena.connect(character, token=session.token)
+            expect(resumed, success(session.session_id), why=f"the session after the frame: {name}")
+
+    await _with_each(admission, NONSENSE, send)
+
+
+@verifies("AD-ADMIT-06", waits="wait_tolerance")
+async def test_forbidden_frames_end_no_session(admission: Admission) -> None:
+    """After these the connection is beyond repair; what is left is a lost client, who may come back."""
+
+    async def send(arena: Instance, name: str, data: bytes) -> None:
+        character = await admission.character()
+        session, socket = await arena.join(character)
+        socket.inject(data, f"frame: {name}")
+        await admission.lose(socket)
+        resumed = await arena.connect(character, token=session.token)
+        expect(resumed, success(session.session_id), why=f"the session after the frame: {name}")
+
+    await _with_each(admission, FORBIDDEN, send)
+
+
+async def _with_each(
+    admission: Admission, frames: dict[str, bytes], send: Callable[[Instance, str, bytes], Awaitable[None]]
+) -> None:
+    async with bystanders(admission):
+        arena = await admission.instance(capacity=len(frames))
+        await admission.parallel([lambda n=name, d=data: send(arena, n, d) for name, data in frames.items()])  # type: ignore[misc]
+
+
+@verifies("AD-ADMIT-06")
+async def test_hostile_handshakes_are_refused(admission: Admission) -> None:
+    async with bystanders(admission) as present:
+        user, character = present.inside.user, present.inside.id
+        for query in (
+            {"sessionId": ""},
+            {"sessionId": "x"},
+            {"sessionId": "\x00"},
+            {"sessionId": "*"},
+            {"sessionId": "a" * 5_000},
+            {"sessionId": character},
+            {"reconnectionToken": ""},
+            {"reconnectionToken": "x", "characterId": "x"},
+            {"reconnectionToken": "\x00", "characterId": character},
+            {"reconnectionToken": "a" * 5_000, "characterId": character},
+            {},
+        ):
+            socket = await present.arena.try_attach(query, user)
+            assert await socket.was_refused(), f"{query}: {socket.describe()}"
+
+
+@verifies("AD-ADMIT-06")
+async def test_broken_upgrades_are_refused(admission: Admission) -> None:
+    arena, character = await admission.instance(), await admission.character()
+    session = await arena.admit(character)
+    sound = {
+        "Authorization": f"Bearer {character.user.bearer}",
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": base64.b64encode(bytes(16)).decode(),
+    }
+    path = f"/instances/{arena.id}/ws?sessionId={session.session_id}"
+    for name, value in {
+        "Upgrade": "evil",
+        "Connection": "close",
+        "Sec-WebSocket-Version": "99",
+        "Sec-WebSocket-Key": "short",
+        "Authorization": "Bearer x",
+    }.items():
+        answer = await rawtcp.exchange(admission, [rawtcp.request("GET", path, {**sound, name: value})])
+        closed_at_once = name == "Authorization" and answer.status == 101
+        assert closed_at_once or 400 <= answer.status < 500, f"{name}: {value} was answered {answer.describe()}"
+    answer = await rawtcp.exchange(admission, [rawtcp.request("POST", path, sound, b"")])
+    expect(answer, status(*range(400, 500)), why="POST to the socket's path")
+    socket = await arena.attach(session.session_id, character)
+    await socket.beat()

@@ -1,0 +1,162 @@
+"""While Redis is away (seed Risks & Mitigations, Redis outage): refused with retry-after, and nothing else."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.faults import redis_down, service_back, stalled
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import (
+    Answer,
+    Like,
+    queued,
+    refused,
+    status,
+    success,
+    timed_out,
+    unavailable,
+)
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+REFUSALS = 20
+NEWCOMERS = 20
+
+
+async def _refused_in_time(
+    admission: Admission, T: SpecTime, fault: AbstractAsyncContextManager[object], *legal: Like
+) -> None:
+    """The first attempt after the fault began, many more at once, and a poll: each is told when to try again."""
+    arena = await admission.instance(capacity=1)
+    inside, waiting, first, *rest = await admission.characters(2 + REFUSALS)
+    await arena.admit(inside)
+    await arena.enqueue(waiting)
+    async with fault:
+        for batch in ([first], rest):
+            sent = T.now()
+            for answer in await asyncio.gather(*(arena.connect(character) for character in batch)):
+                _in_time(T, sent, answer)
+                expect(answer, *legal)
+                _same_hint(answer)
+        sent = T.now()
+        poll = await arena.status(waiting)
+        _in_time(T, sent, poll)
+        expect(poll, status(503), why="status of a waiting character")
+        if not poll.headers.get("Retry-After", "").isdigit():
+            raise Finding(["a Retry-After header in seconds"], f"{poll.headers.get('Retry-After')!r}", poll.describe())
+
+
+def _in_time(T: SpecTime, sent: Moment, answer: Answer) -> None:
+    seen = Moment(answer.received, answer.received)
+    T.at_most("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what="the answer")
+
+
+def _same_hint(answer: Answer) -> None:
+    """A refusal says the same in header and body; a timeout needs no hint."""
+    if answer.status == 503:
+        expect(answer.headers.get("Retry-After"), str(answer.retry_after), why="Retry-After, as retryAfterSeconds")
+
+
+@verifies("AD-OUT-01", isolation="disruptive", waits="attempt_deadline")
+async def test_while_redis_is_down_each_attempt_is_refused_with_retry_after(admission: Admission, T: SpecTime) -> None:
+    await _refused_in_time(admission, T, redis_down(admission), unavailable())
+
+
+@verifies("AD-OUT-01", part=2, isolation="disruptive", waits="3*attempt_deadline")
+async def test_while_redis_is_blackholed_each_attempt_is_answered_in_time(admission: Admission, T: SpecTime) -> None:
+    await _refused_in_time(admission, T, stalled(admission), unavailable(), timed_out())
+
+
+@verifies("AD-OUT-02", isolation="disruptive", waits="attempt_deadline + recovery")
+async def test_nothing_is_admitted_queued_or_replaced_without_redis(admission: Admission, T: SpecTime) -> None:
+    free, full = await admission.instance(capacity=100), await admission.instance(capacity=1)
+    inside, probe, *line = await admission.characters(4)
+    await full.admit(inside)
+    for character in line:
+        await full.enqueue(character)
+    to_free, to_full = await admission.characters(NEWCOMERS), await admission.characters(NEWCOMERS)
+    running = [(character, await free.offer(character)) for character, _ in await free.fill(4)]
+    dropped = [(character, *await free.join(character)) for character in await admission.characters(4)]
+    gone = T.now()
+    for *_, socket in dropped:
+        await socket.drop()
+    await T.sleep(T.wait_tolerance, "the target to notice the drops")
+
+    async with redis_down(admission):
+        answers = await asyncio.gather(
+            *(free.connect(character) for character in to_free),
+            *(full.connect(character) for character in (*to_full, *line)),
+            *(free.connect(character, replace=offer) for character, offer in running),
+            *(free.connect(character, token=session.token) for character, session, _ in dropped),
+        )
+    admitted = [answer for answer in answers if answer.outcome in ("success", "queued")]
+    expect(outcomes(admitted), {}, why="attempts that succeeded or were queued without Redis")
+    await service_back(free, probe, since=T.now())
+
+    for character, session, _ in dropped:
+        answer = await free.reclaim(character, session.token, gone=gone)
+        expect(answer, success(session.session_id), why="the token presented during the outage is still good")
+    for character, _ in running:
+        expect(await free.connect(character), refused("ALREADY_IN_SESSION"), why="its session was not replaced")
+    await _unknown_so_far(free, to_free, full, [*line, *to_full], len(line))
+
+
+async def _unknown_so_far(
+    free: Instance, to_free: list[Character], full: Instance, to_full: list[Character], waiting: int
+) -> None:
+    """None of these newcomers has a session or a place; the first `waiting` on the full instance kept theirs."""
+    for character in to_free:
+        expect(await free.status(character), status(404), why="it was not told of a place")
+        expect(await free.connect(character), success(), why="it was not told of a session")
+    for character in to_full[waiting:]:
+        expect(await full.status(character), status(404), why="it was not told of a place")
+    for position, character in enumerate(to_full):
+        expect(await full.connect(character), queued(position=position), why="nobody else came to the line")
+
+
+@verifies("AD-OUT-02", part=2, isolation="disruptive", nodes=2, waits="stall_long + recovery")
+async def test_a_node_cut_off_from_redis_refuses_while_another_serves(admission: Admission, T: SpecTime) -> None:
+    lonely, served, *_ = admission.nodes
+    arena, elsewhere = await admission.instance(capacity=2), await admission.instance()
+    character, second, third, probe = await admission.characters(4)
+    async with stalled(admission, node=lonely):
+        in_vain = await arena.connect(character, node=lonely)
+        expect(in_vain, unavailable(), timed_out(), why="through the node that is cut off")
+        session = await arena.connect(character, node=served)
+        expect(session, success(), why="through the other node")
+    await service_back(elsewhere, probe, since=T.now(), node=lonely)
+
+    for node in (lonely, served):
+        expect(await arena.connect(character, node=node), refused("ALREADY_IN_SESSION"), why=f"after healing, {node}")
+    socket = await arena.attach(session.session_id, character, node=lonely)
+    await socket.beat()
+    expect(await arena.connect(second, node=lonely), success(), why="one session of two slots is taken")
+    expect(await arena.connect(third, node=served), queued(position=0), why="two sessions of two slots are taken")
+
+
+@pytest.mark.parametrize("fault", ["refused", "stalled"])
+@verifies("AD-OUT-06", isolation="disruptive", waits="attempt_deadline + prompt")
+async def test_metrics_can_be_scraped_without_redis(admission: Admission, T: SpecTime, fault: str) -> None:
+    arena = await admission.instance()
+    inside, *people = await admission.characters(4)
+    await arena.admit(inside)
+    before = await admission.metrics()
+    async with redis_down(admission) if fault == "refused" else stalled(admission):
+        answers = await asyncio.gather(*(arena.connect(character) for character in people))
+        expect({answer.outcome for answer in answers} <= {"failed", "timeout"}, True, why="attempts without Redis")
+        asked = T.now()
+        after = await admission.metrics()
+        T.at_most("prompt_never", since=asked, seen=T.now(), what="the scrape")
+        T.at_most("prompt", since=asked, seen=T.now(), what="the scrape")
+
+    counted = sum(
+        after.total("connection_attempt_total", reason=reason) - before.total("connection_attempt_total", reason=reason)
+        for reason in ("failed", "timeout")
+    )
+    expect(counted, len(people), why="refusals of the outage in connection_attempt_total")
+    gauge = "session_active_current"
+    expect((after.has(gauge), after.total(gauge)), (True, before.total(gauge)), why=f"{gauge} at its last value")

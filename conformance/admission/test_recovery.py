@@ -1,0 +1,191 @@
+"""After Redis was away (seed Risks & Mitigations, Redis outage): back by itself, with everybody's session intact."""
+
+import asyncio
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.faults import redis_cut, service_back
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.sockets import Socket
+from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.finding import Finding, Inconclusive, NotObservable, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+# In heartbeat intervals: often enough for every reading of "regular".
+CADENCE = 0.9
+CUTS, CROWD = 3, 12
+
+Playing = tuple[Character, Answer, Socket]
+
+
+async def _play(arena: Instance, count: int) -> list[Playing]:
+    people = await arena.admission.characters(count)
+    return [(character, *await arena.join(character)) for character in people]
+
+
+async def _all_as_before(arena: Instance, playing: list[Playing]) -> None:
+    """Everybody's socket is served, and its session has its old id."""
+    for character, _, socket in playing:
+        await socket.beat()
+        expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="its session is still there")
+    gone = [await socket.drop() for _, _, socket in playing]
+    T = arena.admission.T
+    await T.sleep(T.wait_tolerance, "the target to notice the drops")
+    for (character, session, _), dropped in zip(playing, gone, strict=True):
+        answer = await arena.reclaim(character, session.token, gone=dropped)
+        expect(answer, success(session.session_id), why="its token of before the outage, and its session")
+
+
+@verifies("AD-OUT-03", isolation="disruptive", waits="outage_long + janitor_check + wait_tolerance")
+async def test_beating_sessions_survive_an_outage_longer_than_the_stale_limit(
+    admission: Admission, T: SpecTime
+) -> None:
+    """The last beat before the healing leaves the janitor almost a whole interval with old heartbeat times."""
+    arena = await admission.instance()
+    playing = await _play(arena, 5)
+    every = CADENCE * T.heartbeat_interval
+    async with redis_cut(admission):
+        start = T.now()
+        await _beat_all(T, playing, start, [T.outage_long - k * every for k in (3, 2, 1, 0)])
+    healed = T.now()
+    await _beat_all(T, playing, healed, [every])
+    await T.sleep_until(healed, T.janitor_check, "a whole janitor interval")
+
+    await _all_as_before(arena, playing)
+
+
+async def _beat_all(T: SpecTime, playing: list[Playing], since: Moment, at: list[float]) -> None:
+    for seconds in at:
+        await T.sleep_until(since, seconds, "the next heartbeats")
+        for _, _, socket in playing:
+            if not socket.open_now:
+                raise Finding(["the socket stays open"], socket.describe(), "while Redis is away, or after it")
+            await socket.beat()
+
+
+@verifies("AD-OUT-04", isolation="disruptive", waits="2*attempt_deadline + recovery + wait_tolerance")
+async def test_service_returns_by_itself_and_all_is_as_before(admission: Admission, T: SpecTime) -> None:
+    arena, free = await admission.instance(capacity=3), await admission.instance()
+    playing, line = await _play(arena, 3), await arena.line_up(5)
+    probe = await admission.character()
+    async with redis_cut(admission):
+        await T.sleep(T.scaled(20), "the outage")
+    healed = T.now()
+
+    seen = await service_back(free, probe, since=healed)
+    T.at_most("recovery", since=healed, seen=seen, what="the return of service")
+    for position, character in enumerate(line):
+        place = await arena.status(character)
+        expect((place.position, place.depth), (position, len(line)), why="position and depth after the outage")
+    await _all_as_before(arena, playing)
+
+
+async def _cut_amid_connects(admission: Admission, T: SpecTime) -> tuple[Instance, list[Character]]:
+    """Everybody on an instance of their own capacity, through cuts; who was not admitted has tried once more."""
+    arena, free = await admission.instance(capacity=CUTS * CROWD), await admission.instance()
+    people = await admission.characters(CUTS * CROWD)
+    probes = await admission.characters(CUTS)
+    lost: list[Character] = []
+    for number, probe in enumerate(probes):
+        crowd = people[number * CROWD : (number + 1) * CROWD]
+        answers = await _lose_replies(admission, T, arena, crowd, after=number * T.redis_hop)
+        lost += [character for character, answer in zip(crowd, answers, strict=True) if answer.outcome != "success"]
+        await service_back(free, probe, since=T.now())
+    if not lost:
+        raise Inconclusive("every attempt was answered before the cut")
+    for character in lost:
+        again = await arena.connect(character)
+        expect(again, success(), refused("ALREADY_IN_SESSION"), why="tried once more after a lost reply")
+    return arena, people
+
+
+async def _lose_replies(
+    admission: Admission, T: SpecTime, arena: Instance, crowd: list[Character], *, after: float
+) -> list[Answer]:
+    """Redis runs what reaches it, but its answers are held and then lost with the connection."""
+    link = admission.deployment.link(admission.nodes[0])
+    answers = asyncio.gather(*(arena.connect(character) for character in crowd))
+    await T.sleep(after, "some of the connects to be answered")
+    await link.stall("down")
+    await T.sleep(T.deadline_slack, "the others to reach Redis")
+    async with redis_cut(admission):
+        pass
+    return await answers
+
+
+@verifies("AD-OUT-04", isolation="disruptive", waits="3*recovery + slack")
+async def test_an_attempt_whose_reply_was_lost_can_be_repeated(admission: Admission, T: SpecTime) -> None:
+    arena, people = await _cut_amid_connects(admission, T)
+    for character in people:
+        expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="each has its session")
+
+
+@verifies("AD-OUT-04", part=2, isolation="disruptive", waits="3*recovery + slack")
+async def test_after_lost_replies_every_character_has_one_record(admission: Admission, T: SpecTime) -> None:
+    arena, people = await _cut_amid_connects(admission, T)
+    keys = admission.keys()
+    markers = [await keys.ask("GET", keys.name("session_char", character.id)) for character in people]
+    members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
+
+    assert None not in markers, "a character that was told of its session has no session:char marker"
+    expect(sorted(members), sorted(markers), why="members of session:instance, against the markers")
+
+
+async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list[Playing], Moment]:
+    """A full instance whose Redis lost everything; the instance is registered again, the newcomers have tried."""
+    arena = await admission.instance(capacity=2)
+    playing = await _play(arena, 2)
+    for _, _, socket in playing:
+        socket.keep_beating(T.heartbeat_interval)
+    newcomers = await admission.characters(10)
+    store = admission.deployment.store
+    if store is None:
+        raise NotObservable("[[node]] start with {redis}: only a Redis of ours can be restarted empty")
+    await store.restart(empty=True)
+    back = T.now()
+    await _registered_again(admission, arena, [character for character, *_ in playing] + newcomers, back)
+    for character in newcomers:
+        answer = await arena.connect(character)
+        if answer.outcome == "success":
+            socket = await arena.try_attach({"sessionId": answer.session_id}, character.user)
+            playing.append((character, answer, socket))
+    return arena, playing, back
+
+
+async def _registered_again(admission: Admission, arena: Instance, people: list[Character], since: Moment) -> None:
+    T = admission.T
+
+    async def instance() -> bool:
+        try:
+            await arena.put(capacity=2)
+        except Finding:
+            return False
+        return True
+
+    await T.until(instance, give_up=T.recovery_never, since=since, what="administration to work again")
+    await admission.parallel([lambda c=c: admission.register(c) for c in people])  # type: ignore[misc]  # mypy can't see the bound default
+
+
+@verifies("AD-OUT-05", isolation="disruptive", waits="2*recovery")
+async def test_an_empty_redis_does_not_oversell(admission: Admission, T: SpecTime) -> None:
+    _, sockets, back = await _back_empty(admission, T)
+    for times in (1, 1.5, 2):
+        await T.sleep_until(back, times * T.recovery, "the nodes to put it right")
+        open_now = sum(socket.open_now for _, _, socket in sockets)
+        assert open_now <= 2, f"{open_now} sockets are open on an instance for 2, {times} x recovery after the restart"
+
+
+@verifies("AD-OUT-05", part=2, isolation="disruptive", waits="2*recovery")
+async def test_an_empty_redis_learns_the_sessions_of_open_sockets(admission: Admission, T: SpecTime) -> None:
+    arena, sockets, back = await _back_empty(admission, T)
+    keys = admission.keys()
+
+    async def told() -> bool:
+        members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
+        return set(members) == {session.session_id for _, session, socket in sockets if socket.open_now}
+
+    _, seen = await T.until(
+        told, give_up=T.recovery_never, since=back, what="members of session:instance to be the open sockets"
+    )
+    T.at_most("recovery", since=back, seen=seen, what="the slots differ from the open sockets")
