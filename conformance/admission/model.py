@@ -74,11 +74,10 @@ class Model:
         """A passed-over entry of it may still stand somewhere, so what its next steps mean is open."""
         return any(who in room.passed_over for room in self.rooms.values())
 
-    def is_open(self, who: str, where: str) -> bool:
-        """Queuing on a second instance is for each target to decide; so is the rest of who is in limbo."""
-        waits_elsewhere = self.post(who) not in (None, where)
-        elsewhere_for_good = self.rooms[where].free and not self.rooms[where].draining
-        return (waits_elsewhere and not elsewhere_for_good) or (self.in_limbo(who) and self.home(who) is None)
+    def undecided(self, who: str, where: str) -> bool:
+        """Whether a place in a second line moves a character, adds to the first or is refused, each target decides."""
+        room = self.rooms[where]
+        return self.home(who) is None and self.post(who) not in (None, where) and (room.draining or not room.free)
 
     def connect(self, who: str, where: str) -> Legal:
         room = self.rooms[where]
@@ -103,19 +102,18 @@ class Model:
         return room.settle()
 
     def race(self, leaver: str, who: str) -> tuple[Legal, list[str]]:
-        """`leaver` leaves while `who` connects to the same instance: the answers of either order, and who is promoted."""
+        """`leaver` leaves while `who` connects to the same instance: answers of either order, and who is promoted."""
         where = self.home(leaver) or ""
         room = self.rooms[where]
-        first_in_line = room.waiting[:1] == [who]
-        lucky = not room.line and not room.draining
-        before = self.connect(who, where)
+        in_line = who in room.waiting
+        leave_second = self.connect(who, where)
         promoted = self.leave(leaver)
-        after = self._places(who, where) if who in room.line else ()
-        if first_in_line:
-            after = (success(), refused("ALREADY_IN_SESSION"))
-        elif lucky:
-            after = (success(),)
-        return (*before, *after), promoted
+        leave_first: Legal = ()
+        if who in room.inside:
+            leave_first = (success(), refused("ALREADY_IN_SESSION")) if in_line else (success(),)
+        elif who in room.waiting:
+            leave_first = self._places(who, where)
+        return (*leave_second, *leave_first), promoted
 
     def unqueue(self, who: str) -> None:
         self.rooms[self.post(who) or ""].remove(who)

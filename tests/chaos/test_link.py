@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.chaos.link import HELD_LIMIT, Link
+from holdfast.chaos.link import Link
+from holdfast.chaos.linkflow import HELD_LIMIT
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

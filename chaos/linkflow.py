@@ -1,0 +1,292 @@
+"""What a link is made of: pairs of sides (two sockets), with a flow each way between them.
+
+A flow that nothing holds back hands bytes on at once; else they wait in its queue, in order, together with the end of
+stream or the reset that came behind them.
+"""
+
+import asyncio
+import contextlib
+import enum
+import random
+import socket
+import struct
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from holdfast.chaos.link import Link
+
+# Beyond this a flow stops reading, and the sender feels the full window that a real network would give it.
+HELD_LIMIT = 4 << 20
+ABORTIVE = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: close sends a reset
+
+
+class Mark(enum.Enum):
+    """What can stand in a flow beside bytes."""
+
+    END = "end of stream"
+    RESET = "reset"
+
+
+@dataclass
+class Way:
+    """One direction of a link: what is injected there, and what has passed."""
+
+    delay: float = 0.0
+    jitter: float = 0.0
+    stalled: bool = False
+    bytes: int = 0
+    chunks: int = 0
+
+    @property
+    def clear(self) -> bool:
+        return not (self.stalled or self.delay or self.jitter)
+
+    def heal(self) -> None:
+        self.delay = self.jitter = 0.0
+        self.stalled = False
+
+
+class Side(asyncio.Protocol):
+    """One socket of a connection: it feeds `outward` with what it reads, and writes what `inward` delivers."""
+
+    outward: "Flow"
+    inward: "Flow"
+
+    def __init__(self, pair: "Pair") -> None:
+        self.pair = pair
+        self.transport: asyncio.Transport | None = None
+        self.lost = False
+
+    @property
+    def absent(self) -> bool:
+        return self.lost or self.transport is None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's own is none by inheritance
+
+    def data_received(self, data: bytes) -> None:
+        self.outward.put(data)
+
+    def eof_received(self) -> bool:
+        self.outward.put(Mark.END)
+        return True  # only this direction has ended
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.lost = True
+        if not self.pair.finished:  # else it was our own close, and the other side may still have bytes to write
+            self.outward.put(Mark.RESET)
+        self.pair.side_lost()
+
+    def pause_writing(self) -> None:
+        self.inward.blocked(now=True)
+
+    def resume_writing(self) -> None:
+        self.inward.blocked(now=False)
+
+    def end(self) -> None:
+        if self.transport is not None and not self.lost:
+            with contextlib.suppress(OSError):  # the other end has just reset it
+                self.transport.write_eof()
+
+    def reset(self) -> None:
+        if self.transport is not None and not self.lost:
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
+            self.transport.abort()
+
+
+class Flow:
+    """What goes one way through one connection, in order whatever the delay does meanwhile."""
+
+    def __init__(self, pair: "Pair", way: Way, rng: random.Random) -> None:
+        self.ended = False
+        self._pair = pair
+        self._way = way
+        self._rng = rng
+        self._queue: deque[tuple[float, bytes | Mark]] = deque()
+        self._held = 0
+        self._last_due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._blocked = False
+        self._paused = False
+
+    def join(self, source: Side, sink: Side) -> None:
+        self._source, self._sink = source, sink
+        source.outward = sink.inward = self
+
+    def put(self, item: bytes | Mark) -> None:
+        if not self._queue and self._way.clear and self._pair.joined:
+            self._deliver(item)
+            return
+        # Never due before what is in front of it: a shorter delay must not let bytes overtake.
+        self._last_due = max(self._last_due, time.monotonic() + self._drawn_delay())
+        self._queue.append((self._last_due, item))
+        self._hold(len(item) if isinstance(item, bytes) else 0)
+        self.move()
+
+    def move(self) -> None:
+        """Hand on what is due, and come back for the rest."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._way.stalled or not self._pair.joined:
+            return
+        while self._queue and self._queue[0][0] <= time.monotonic():
+            self._deliver_first()
+        if self._queue:
+            wait = self._queue[0][0] - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(wait, 0), self.move)
+
+    def flush(self) -> None:
+        """Hand on everything now, due or not: the network is well again."""
+        while self._queue and self._pair.joined:
+            self._deliver_first()
+        self._last_due = 0.0
+        self.move()
+
+    def drop(self) -> None:
+        self._queue.clear()
+        self.move()
+
+    def blocked(self, *, now: bool) -> None:
+        self._blocked = now
+        self._regulate()
+
+    def _drawn_delay(self) -> float:
+        jitter = self._rng.uniform(-self._way.jitter, self._way.jitter) if self._way.jitter else 0.0
+        return max(0.0, self._way.delay + jitter)
+
+    def _deliver_first(self) -> None:
+        _, item = self._queue.popleft()
+        self._hold(-len(item) if isinstance(item, bytes) else 0)
+        self._deliver(item)
+
+    def _deliver(self, item: bytes | Mark) -> None:
+        if isinstance(item, bytes):
+            if self._sink.transport is not None and not self._sink.lost:
+                self._sink.transport.write(item)
+                self._way.bytes += len(item)
+                self._way.chunks += 1
+        elif item is Mark.END:
+            self.ended = True
+            self._sink.end()
+            self._pair.flow_ended()
+        else:
+            self._pair.reset()
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        self._regulate()
+
+    def _regulate(self) -> None:
+        pause = self._blocked or self._held > HELD_LIMIT
+        if pause == self._paused or self._source.transport is None or self._source.lost:
+            return
+        self._paused = pause
+        if pause:
+            self._source.transport.pause_reading()
+        else:
+            self._source.transport.resume_reading()
+
+
+class Pair:
+    """One connection: the client's side, the upstream's side, and the two flows between them."""
+
+    def __init__(self, link: "Link", accepted: socket.socket) -> None:
+        self.joined = False
+        self.doomed = False
+        self.finished = False
+        self.gone = asyncio.Event()
+        self._link = link
+        self._accepted = accepted
+        self._dialling = True
+        self._client, self._upstream = Side(self), Side(self)
+        self.up, self.down = Flow(self, link.up, link.rng), Flow(self, link.down, link.rng)
+        self.up.join(self._client, self._upstream)
+        self.down.join(self._upstream, self._client)
+        self._joining = asyncio.get_running_loop().create_task(self._join())
+        # A callback, not an except clause in the task: a task that is cancelled before its first step never enters it.
+        self._joining.add_done_callback(self._joined)
+
+    async def _join(self) -> None:
+        # Not create_connection: uvloop loses the handle of one that is cancelled, and then its loop never closes.
+        dialled = await dial(self._link.upstream_host, self._link.upstream_port)
+        self._dialling = False
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(lambda: self._upstream, dialled)
+        await loop.connect_accepted_socket(lambda: self._client, self._accepted)
+
+    def _joined(self, joining: asyncio.Task[None]) -> None:
+        if joining.cancelled() or self.doomed:
+            self._give_up()
+            return
+        error = joining.exception()
+        if error is None:
+            self._begin()
+            return
+        self._link.refused += 1
+        self._give_up()
+        if not isinstance(error, OSError):
+            raise error  # a mistake of ours; the loop reports it
+
+    def _begin(self) -> None:
+        self._link.opened += 1
+        self.joined = True
+        self.up.move()
+        self.down.move()
+
+    def _give_up(self) -> None:
+        self.doomed = True
+        self._upstream.reset()
+        self._client.reset()
+        if self._client.transport is None:
+            reset(self._accepted)
+        self.side_lost()
+
+    def flow_ended(self) -> None:
+        if self.up.ended and self.down.ended:
+            self.finished = True
+            for side in (self._client, self._upstream):
+                if side.transport is not None:
+                    side.transport.close()
+
+    def side_lost(self) -> None:
+        over = self.joined or self.doomed  # before, the other side may be still to come
+        if over and self._client.absent and self._upstream.absent:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.up.drop()
+        self.down.drop()
+        self._link.pairs.discard(self)
+        self.gone.set()
+
+    def reset(self) -> None:
+        if self.joined:
+            self._client.reset()
+            self._upstream.reset()
+        else:
+            self.doomed = True
+            if self._dialling:
+                self._joining.cancel()
+
+
+async def dial(host: str, port: int) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    family, kind, _, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
+    sock = socket.socket(family, kind)
+    try:
+        sock.setblocking(False)
+        await loop.sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def reset(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # closed by the loop when it gave up on it
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
+    sock.close()

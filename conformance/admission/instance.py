@@ -1,0 +1,212 @@
+"""One instance of a target, as the driver sees it: every call that a client makes there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from holdfast.conformance.admission import wire
+from holdfast.conformance.admission.identities import Character, User
+from holdfast.conformance.admission.sockets import Socket
+from holdfast.conformance.admission.wire import Answer, Request
+from holdfast.finding import Inconclusive, NotApplicable, expect
+from holdfast.timeline import Moment
+
+if TYPE_CHECKING:
+    from holdfast.conformance.admission.client import Admission
+
+
+@dataclass(frozen=True)
+class Held:
+    """A session that its client keeps alive."""
+
+    character: Character
+    answer: Answer
+    socket: Socket
+
+
+class Instance:
+    """One instance of the target: the place that characters connect to."""
+
+    def __init__(self, admission: "Admission", id_: str) -> None:
+        self.admission = admission
+        self.id = id_
+
+    async def put(self, *, capacity: int, state: str = "accepting", node: str | None = None) -> Answer:
+        return await self.admission.administer(wire.put_instance(self.id, capacity=capacity, state=state), node=node)
+
+    async def drain(self, *, on: bool = True, node: str | None = None) -> Answer:
+        return await self.admission.administer(wire.drain(self.id, enabled=on), node=node)
+
+    def request(
+        self,
+        character: str | None,
+        *,
+        token: Any = None,
+        replace: str | None = None,
+        build: str | None = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """A connect as it goes over the wire, for checks that send it with other credentials or another body."""
+        return self.admission._codec.connect(  # noqa: SLF001 - one driver in two classes
+            self.id,
+            character=character,
+            build=self.admission.build if build == "" else build,
+            token=token,
+            replace=replace,
+            extra=extra,
+        )
+
+    async def connect(
+        self,
+        character: Character,
+        *,
+        token: Any = None,
+        replace: str | None = None,
+        build: str | None = "",
+        node: str | None = None,
+        url: str | None = None,
+        as_user: User | None = None,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """connect(c): the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
+        request = self.request(character.id, build=build, token=token, replace=replace, extra=extra)
+        user = as_user or character.user
+        return await self.admission.call(request, user, node=node, url=url, headers=headers)
+
+    async def fail(self, character: Character, *, node: str | None = None) -> Answer:
+        """One attempt that counts as a failure under every reading: a wrong build."""
+        return await self.connect(character, build="old", node=node)
+
+    async def lock(self, character: Character, *, node: str | None = None) -> Answer:
+        """Fail until the limiter locks the user; the answer to the failure that does it."""
+        for _ in range(self.admission.T.count("rate_failures")):
+            answer = await self.fail(character, node=node)
+            expect(answer, wire.refused("VERSION_MISMATCH"), why="while arranging the check")
+        return answer
+
+    async def admit(self, character: Character, *, node: str | None = None) -> Answer:
+        """Connect as an arrangement: anything but success ends the check here."""
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.success(), why="while arranging the check")
+        return answer
+
+    async def enqueue(self, character: Character, *, node: str | None = None) -> Answer:
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.queued(), why="while arranging the check")
+        return answer
+
+    async def fill(self, count: int) -> list[tuple[Character, Answer]]:
+        """So many fresh characters, each of a user of its own, admitted."""
+        people = await self.admission.characters(count)
+        answers = await self.admission.parallel([lambda c=c: self.admit(c) for c in people])  # type: ignore[misc]
+        return list(zip(people, answers, strict=True))
+
+    async def line_up(self, count: int) -> list[Character]:
+        """So many fresh characters waiting, in the order of the list."""
+        people = await self.admission.characters(count)
+        for character in people:
+            await self.enqueue(character)
+        return people
+
+    async def crowd(self, count: int) -> list[Character]:
+        """So many fresh characters waiting, in whatever order they came."""
+        people = await self.admission.characters(count)
+        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people])  # type: ignore[misc]
+        return people
+
+    async def status(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
+        request = wire.queue_status(self.id, character.id)
+        return await self.admission.call(request, as_user or character.user, node=node)
+
+    async def leave(
+        self, session: str, character: Character, *, node: str | None = None, as_user: User | None = None
+    ) -> Answer:
+        return await self.admission.call(wire.leave(self.id, session), as_user or character.user, node=node)
+
+    async def unqueue(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
+        request = wire.unqueue(self.id, character.id)
+        return await self.admission.call(request, as_user or character.user, node=node)
+
+    async def offer(self, character: Character, *, node: str | None = None) -> str:
+        """The replacement token that a second attempt of a running session is offered; none ends the check here."""
+        answer = await self.connect(character, node=node)
+        expect(answer, wire.refused("ALREADY_IN_SESSION"), why="while arranging the check")
+        if not answer.offer:
+            raise Absent(["a replacementToken"], answer.describe(), "while arranging the check")
+        return answer.offer
+
+    async def cancel(self, offer: str, character: Character, *, as_user: User | None = None) -> Answer:
+        if not self.admission.features.get("cancel_replacement", True):
+            raise NotApplicable("the descriptor declares no cancel of a replacement")
+        return await self.admission.call(wire.cancel(self.id, offer), as_user or character.user)
+
+    async def attach(
+        self,
+        session: str,
+        character: Character,
+        *,
+        node: str | None = None,
+        url: str | None = None,
+        as_user: User | None = None,
+    ) -> Socket:
+        """Open the session's WebSocket and read its first frame; a refusal ends the check here."""
+        socket = await self.try_attach({"sessionId": session}, as_user or character.user, node=node, url=url)
+        await socket.first_frame()
+        return socket
+
+    async def try_attach(
+        self, query: Mapping[str, str], user: User | None, *, node: str | None = None, url: str | None = None
+    ) -> Socket:
+        """Open a WebSocket whatever the target thinks of it; the socket tells how it was received."""
+        base = (url or self.admission.url(node)).replace("http", "ws", 1)
+        return await Socket.open(self.admission.context, self.admission.http, base, self.id, query, user)
+
+    async def join(self, character: Character, *, node: str | None = None) -> tuple[Answer, Socket]:
+        """Admitted, with its socket open."""
+        answer = await self.admit(character, node=node)
+        return answer, await self.attach(answer.session_id, character, node=node)
+
+    async def dropped(self, character: Character, *, node: str | None = None) -> tuple[Answer, Moment]:
+        """Admitted, with its socket opened and lost again: a session in grace, and when its grace began."""
+        answer, socket = await self.join(character, node=node)
+        return answer, await self.admission.lose(socket)
+
+    async def reclaim(self, character: Character, token: str, *, gone: Moment, node: str | None = None) -> Answer:
+        """connect(c, token=t) inside the token's life; a refusal after its end would be our own lateness."""
+        answer = await self.connect(character, token=token, node=node)
+        if answer.outcome != "success" and answer.received > gone.lo + self.admission.T.token_ttl:
+            raise Inconclusive(f"the token was presented {answer.received - gone.lo:.2f} s after the drop, too late")
+        return answer
+
+    async def hold(self, character: Character | None = None, *, node: str | None = None) -> Held:
+        """Admitted and beating, so that the slot stays taken however long the check takes."""
+        owner = character or await self.admission.character()
+        answer, socket = await self.join(owner, node=node)
+        socket.keep_beating(self.admission.T.heartbeat_interval / 3)
+        return Held(owner, answer, socket)
+
+    async def admitted(
+        self, character: Character, *, within: float, since: Moment | None = None
+    ) -> tuple[Answer, Moment]:
+        """Poll until a waiting character has been promoted."""
+
+        async def look() -> Answer | None:
+            answer = await self.status(character)
+            return answer if answer.fields.get("state") == "admitted" else None
+
+        return await self.admission.T.until(look, give_up=within, since=since, what="the promotion")
+
+
+def moment(answer: Answer) -> Moment:
+    """When what the target did for this answer happened: after sending, before receiving."""
+    return Moment(answer.sent, answer.received)
+
+
+def outcomes(answers: Sequence[Answer]) -> dict[str, int]:
+    """How often each outcome (or refusal code) came, for bursts."""
+    counts: dict[str, int] = {}
+    for answer in answers:
+        name = (answer.reason if answer.outcome == "failed" else answer.outcome) or answer.describe()
+        counts[name] = counts.get(name, 0) + 1
+    return counts

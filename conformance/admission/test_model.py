@@ -1,0 +1,335 @@
+"""Random sequences of calls against the model: after every step the target stands as queue and session rules say."""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import hypothesis
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from holdfast.bridge import Call, in_thread
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.model import Model, Room
+from holdfast.conformance.admission.wire import Answer, status, success
+from holdfast.finding import Finding, Inconclusive, expect
+from holdfast.spectime import SpecTime
+
+EXAMPLES, STEPS = 15, 20
+ENOUGH_STEPS = EXAMPLES * STEPS // 5
+PEOPLE, ROOMS = ("a", "b", "c", "d", "e"), ("i1", "i2")
+NTH = st.integers(0, len(PEOPLE) - 1)
+
+
+@verifies("AD-ADMIT-09", "AD-QUEUE-06", "AD-QUEUE-10", "AD-QUEUE-12", waits="15*prompt")
+async def test_any_sequence_of_calls_leaves_queue_and_sessions_as_the_rules_say(
+    admission: Admission, T: SpecTime
+) -> None:
+    search = Search(admission, T)
+    try:
+        await in_thread(search.run, deadline=T.promote_never + T.prompt_never)
+    except Exception as error:
+        if search.found is None:
+            raise
+        raise search.found from error
+    if search.steps < ENOUGH_STEPS:
+        raise Inconclusive(f"time for {search.steps} steps only, {ENOUGH_STEPS} are needed")
+
+
+class ShrunkEnough(Exception):  # noqa: N818 - good news
+    """The shortest sequence found so far will do."""
+
+
+class Search:
+    """All examples of one check, within a budget of time; keeps the shortest sequence that broke a rule."""
+
+    def __init__(self, admission: Admission, T: SpecTime) -> None:
+        self.admission = admission
+        self.T = T
+        self.steps = 0
+        self.found: Finding | None = None
+        self._length = 0
+        self._started = time.monotonic()
+        self._found_at = 0.0
+
+    def run(self, call: Call) -> None:
+        def machine() -> RuleBasedStateMachine:
+            return Machine(self, call)
+
+        settings = hypothesis.settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            database=None,
+            deadline=None,
+            phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+            suppress_health_check=list(hypothesis.HealthCheck),
+            verbosity=hypothesis.Verbosity.quiet,
+            report_multiple_bugs=False,
+        )
+        seeded = hypothesis.seed(self.admission.context.seed)(machine)
+        run_state_machine_as_test(seeded, settings=settings)  # type: ignore[no-untyped-call]  # untyped in hypothesis
+
+    def may_go_on(self) -> bool:
+        """Slow machines end the search early; a broken rule leaves a while to find a shorter way to it."""
+        if self.found and time.monotonic() > self._found_at + self.T.prompt_never:
+            raise ShrunkEnough
+        return bool(self.found) or time.monotonic() < self._started + EXAMPLES * self.T.prompt
+
+    def record(self, story: list[str], failure: AssertionError) -> None:
+        self._found_at = self._found_at or time.monotonic()
+        if self.found is None or len(story) <= self._length:
+            expected = failure.expected if isinstance(failure, Finding) else ["the rules of queue and session"]
+            seen = failure.seen if isinstance(failure, Finding) else str(failure)
+            self.found, self._length = Finding(expected, seen, f"after {'; '.join(story)}"), len(story)
+
+
+class Play:
+    """One example: fresh characters and instances, and the model beside them."""
+
+    def __init__(self, search: Search, arenas: dict[str, Instance], people: dict[str, Character]) -> None:
+        self.model = Model({where: Room(capacity=1) for where in arenas})
+        self._search = search
+        self._arenas = arenas
+        self._people = people
+        self._sessions: dict[str, str] = {}
+        self._refusals: Counter[str] = Counter()
+        self._story: list[str] = []
+        self._started = time.monotonic()
+        self._broken = False
+
+    @classmethod
+    async def begin(cls, search: Search) -> "Play":
+        arenas = {where: await search.admission.instance(capacity=1) for where in ROOMS}
+        people = dict(zip(PEOPLE, await search.admission.characters(len(PEOPLE)), strict=True))
+        return cls(search, arenas, people)
+
+    async def step(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Sessions of a play have no sockets, so it has to end before they count as stale."""
+        stale = self._search.T.stale_limit
+        if self._broken or not self._search.may_go_on() or self._age() > stale / 2:
+            return
+        self._search.steps += 1
+        try:
+            await work()
+        except AssertionError as failure:
+            self._broken = True
+            if self._age() > 0.9 * stale:
+                raise Inconclusive(
+                    "the machine is too slow: sessions without sockets may have become stale"
+                ) from failure
+            self._search.record(self._story, failure)
+            raise
+
+    async def connect(self, who: str, where: str) -> None:
+        limbo = set(self.model.limbo())
+        legal = self.model.connect(who, where)
+        if not self._may_be_refused(who, legal[0].outcome):
+            return
+        answer = await self._arenas[where].connect(self._people[who])
+        self._tell(f"{who} connects to {where}: {_said(answer)}")
+        expect(answer, *legal)
+        self._note_session(who, answer)
+        await self._compare(limbo, [], who)
+
+    async def leave(self, who: str) -> None:
+        limbo, where = set(self.model.limbo()), self.model.home(who) or ""
+        promoted = self.model.leave(who)
+        self._tell(f"{who} leaves {where}")
+        expect(await self._leave(who, where), status(200))
+        await self._compare(limbo, promoted, who)
+
+    async def race(self, leaver: str, who: str) -> None:
+        """Both calls at the same instant: whichever comes first, nobody overtakes."""
+        limbo, where = set(self.model.limbo()), self.model.home(leaver) or ""
+        legal, promoted = self.model.race(leaver, who)
+        connecting = self._arenas[where].connect(self._people[who])
+        left, answer = await asyncio.gather(self._leave(leaver, where), connecting)
+        self._tell(f"{leaver} leaves {where} while {who} connects: {_said(answer)}")
+        expect(left, status(200))
+        expect(answer, *legal)
+        self._note_session(who, answer)
+        told = [who] if answer.outcome == "success" else []
+        await self._compare(limbo, [other for other in promoted if other not in told], leaver, who)
+
+    async def unqueue(self, who: str) -> None:
+        limbo, where = set(self.model.limbo()), self.model.post(who) or ""
+        self.model.unqueue(who)
+        self._tell(f"{who} leaves the queue of {where}")
+        expect(await self._arenas[where].unqueue(self._people[who]), status(200))
+        await self._compare(limbo, [], who)
+
+    async def replace(self, who: str) -> None:
+        """The session changes, nothing else does; whether an offer is made at all, other checks judge."""
+        where = self.model.home(who) or ""
+        arena, character = self._arenas[where], self._people[who]
+        offer = (await arena.connect(character)).offer
+        if not offer:
+            return
+        answer = await arena.connect(character, replace=offer)
+        self._tell(f"{who} replaces its session on {where}: {_said(answer)}")
+        expect(answer, success())
+        self._note_session(who, answer)
+        await self._compare(set(self.model.limbo()), [], who)
+
+    async def drain(self, where: str, *, on: bool) -> None:
+        self.model.rooms[where].draining = on
+        self._tell(f"drain of {where} {'on' if on else 'off'}")
+        await self._arenas[where].drain(on=on)
+        await self._compare(set(self.model.limbo()), [])
+
+    async def resize(self, where: str, capacity: int) -> None:
+        limbo = set(self.model.limbo())
+        promoted = self.model.resize(where, capacity)
+        self._tell(f"capacity of {where} set to {capacity}")
+        await self._arenas[where].put(capacity=capacity)
+        await self._compare(limbo, promoted)
+
+    async def suspend(self, who: str) -> None:
+        limbo = set(self.model.limbo())
+        self.model.suspend(who)
+        self._tell(f"{who} is suspended")
+        await self._search.admission.suspend(self._people[who])
+        await self._compare(limbo, [], who)
+
+    async def end(self) -> None:
+        """Whoever the model has inside does have a session to leave."""
+        for who in PEOPLE:
+            if post := self.model.post(who):
+                await self._arenas[post].unqueue(self._people[who])
+        for who in PEOPLE:
+            if home := self.model.home(who):
+                self._tell(f"at the end {who} leaves {home}")
+                expect(await self._leave(who, home), status(200))
+
+    async def _compare(self, limbo: set[tuple[str, str]], promoted: list[str], *involved: str) -> None:
+        """Wait for what promotion has to do, then poll who waits and who took part in the step."""
+        for who in promoted:
+            home = self._arenas[self.model.home(who) or ""]
+            answer, _ = await home.admitted(self._people[who], within=self._search.T.promote_never)
+            self._sessions[who] = answer.session_id
+        for who, where in limbo - set(self.model.limbo()):
+            await self._gone(who, where)
+        watched = {(who, where) for where, room in self.model.rooms.items() for who in (*room.line, *involved)}
+        for who, where in sorted(watched):
+            self._judge(who, where, await self._arenas[where].status(self._people[who]))
+
+    async def _gone(self, who: str, where: str) -> None:
+        async def look() -> bool:
+            return (await self._arenas[where].status(self._people[who])).status == 404
+
+        await self._search.T.until(look, give_up=self._search.T.promote_never, what="the end of a passed-over entry")
+
+    def _judge(self, who: str, where: str, poll: Answer) -> None:
+        room, state = self.model.rooms[where], poll.fields.get("state", "queued")
+        if who in room.waiting:
+            expect((poll.status, state), (200, "queued"), why=f"{who} waits on {where}")
+            expect(poll.position, *room.places(who), why=f"place of {who} on {where}")
+            expect(poll.depth, *room.depths(), why=f"depth of {where}")
+        elif who in room.passed_over:
+            expect(state if poll.status == 200 else poll.status, "queued", 404, why=f"{who} is passed over on {where}")
+            if poll.status == 404:
+                room.remove(who)
+        elif who in room.inside:
+            there = poll.session_id if poll.status == 200 else poll.status
+            expect(there, 404, self._sessions[who], why=f"{who} is in session on {where}")
+        else:
+            expect(poll, status(404), why=f"{who} neither waits on {where} nor is in session there")
+
+    def _may_be_refused(self, who: str, outcome: str) -> bool:
+        """A target may count every refusal as a failure; nobody comes near the lock."""
+        self._refusals[who] += outcome == "failed"
+        return outcome != "failed" or self._refusals[who] < self._search.T.count("rate_failures")
+
+    def _note_session(self, who: str, answer: Answer) -> None:
+        if answer.outcome == "success":
+            self._sessions[who] = answer.session_id
+
+    async def _leave(self, who: str, where: str) -> Answer:
+        return await self._arenas[where].leave(self._sessions[who], self._people[who])
+
+    def _tell(self, line: str) -> None:
+        self._story.append(line)
+        self._search.admission.context.transcript.note(line)
+
+    def _age(self) -> float:
+        return time.monotonic() - self._started
+
+
+class Machine(RuleBasedStateMachine):
+    """Draws the steps; `nth` picks among those for whom the step makes sense."""
+
+    def __init__(self, search: Search, call: Call) -> None:
+        super().__init__()
+        self._call = call
+        self._play = call(Play.begin(search))
+
+    def _do(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._call(self._play.step(work))
+
+    def _inside(self) -> list[str]:
+        model = self._play.model
+        return [who for who in PEOPLE if model.home(who) and not model.in_limbo(who)]
+
+    def _waiting(self) -> list[str]:
+        return [who for who in PEOPLE if self._play.model.post(who)]
+
+    @rule(who=st.sampled_from(PEOPLE), where=st.sampled_from(ROOMS))
+    def connect(self, who: str, where: str) -> None:
+        if not self._play.model.undecided(who, where):
+            self._do(lambda: self._play.connect(who, where))
+
+    @precondition(lambda self: self._waiting())
+    @rule(nth=NTH)
+    def retry(self, nth: int) -> None:
+        who = _pick(self._waiting(), nth)
+        self._do(lambda: self._play.connect(who, self._play.model.post(who) or ""))
+
+    @precondition(lambda self: self._inside())
+    @rule(nth=NTH)
+    def leave(self, nth: int) -> None:
+        self._do(lambda: self._play.leave(_pick(self._inside(), nth)))
+
+    @precondition(lambda self: self._inside())
+    @rule(nth=NTH, who=st.sampled_from(PEOPLE))
+    def leave_while_another_connects(self, nth: int, who: str) -> None:
+        leaver, model = _pick(self._inside(), nth), self._play.model
+        comes = model.home(who) is None and model.post(who) in (None, model.home(leaver)) and not model.in_limbo(who)
+        if comes and who not in model.suspended:
+            self._do(lambda: self._play.race(leaver, who))
+
+    @precondition(lambda self: self._waiting())
+    @rule(nth=NTH)
+    def leave_the_queue(self, nth: int) -> None:
+        self._do(lambda: self._play.unqueue(_pick(self._waiting(), nth)))
+
+    @precondition(lambda self: self._inside())
+    @rule(nth=NTH)
+    def replace(self, nth: int) -> None:
+        who, model = _pick(self._inside(), nth), self._play.model
+        if not model.rooms[model.home(who) or ""].draining and who not in model.suspended:
+            self._do(lambda: self._play.replace(who))
+
+    @rule(where=st.sampled_from(ROOMS), on=st.booleans())
+    def drain(self, where: str, on: bool) -> None:
+        self._do(lambda: self._play.drain(where, on=on))
+
+    @rule(where=st.sampled_from(ROOMS), capacity=st.integers(1, 3))
+    def resize(self, where: str, capacity: int) -> None:
+        self._do(lambda: self._play.resize(where, capacity))
+
+    @precondition(lambda self: self._waiting() and not self._play.model.suspended)
+    @rule(nth=NTH)
+    def suspend_one_who_waits(self, nth: int) -> None:
+        self._do(lambda: self._play.suspend(_pick(self._waiting(), nth)))
+
+    def teardown(self) -> None:
+        with contextlib.suppress(AttributeError):  # the play itself could not begin
+            self._do(self._play.end)
+
+
+def _pick(people: list[str], nth: int) -> str:
+    return people[nth % len(people)]
