@@ -30,16 +30,16 @@ class _Bridge:
         self.reason: BaseException | None = None
         self._loop = loop
         self._deadline = deadline
-        self._closed = False
+        self._closed = threading.Event()
         self._current: concurrent.futures.Future[Any] | None = None
 
     def call(self, work: Coroutine[Any, Any, R]) -> R:
-        if self._closed:
+        if self._closed.is_set():
             work.close()
             raise _End
         future = asyncio.run_coroutine_threadsafe(self._in_time(work), self._loop)
         self._current = future
-        if self._closed:  # between the look and the start; whoever closed saw no future to cancel
+        if self._closed.is_set():  # between the look and the start; whoever closed it saw no future to cancel
             future.cancel()
         try:
             return future.result()
@@ -47,6 +47,7 @@ class _Bridge:
             raise
         except BaseException as error:
             self.reason = error
+            self._closed.set()
             raise _End from error
 
     async def _in_time(self, work: Coroutine[Any, Any, R]) -> R:
@@ -59,7 +60,7 @@ class _Bridge:
             raise
 
     def close(self) -> None:
-        self._closed = True
+        self._closed.set()
         if self._current is not None:
             self._current.cancel()
 

@@ -8,7 +8,7 @@ from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, Request
-from holdfast.finding import Inconclusive, NotApplicable, expect
+from holdfast.finding import Absent, Inconclusive, NotApplicable, expect
 from holdfast.timeline import Moment
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Instance:
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """connect(c): the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
+        """Attempt to connect with the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
         request = self.request(character.id, build=build, token=token, replace=replace, extra=extra)
         user = as_user or character.user
         return await self.admission.call(request, user, node=node, url=url, headers=headers)

@@ -71,7 +71,7 @@ class Search:
             report_multiple_bugs=False,
         )
         seeded = hypothesis.seed(self.admission.context.seed)(machine)
-        run_state_machine_as_test(seeded, settings=settings)  # type: ignore[no-untyped-call]  # untyped in hypothesis
+        run_state_machine_as_test(seeded, settings=settings)  # type: ignore[arg-type]  # any factory will do
 
     def may_go_on(self) -> bool:
         """Slow machines end the search early; a broken rule leaves a while to find a shorter way to it."""
@@ -329,6 +329,11 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         with contextlib.suppress(AttributeError):  # the play itself could not begin
             self._do(self._play.end)
+
+
+def _said(answer: Answer) -> str:
+    words = (answer.outcome, answer.reason, f"position {answer.position}" if answer.outcome == "queued" else None)
+    return " ".join(word for word in words if word) or answer.describe()
 
 
 def _pick(people: list[str], nth: int) -> str:
