@@ -1,5 +1,6 @@
 """All that belongs to one run of one check: its deployment, its transcript, what it waits for and what it measured."""
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from holdfast.audit import Audit
 from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.deployment import Deployment
+from holdfast.patience import UNANSWERED, Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
 from holdfast.transcript import Secrets, Transcript
@@ -41,6 +43,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     measured: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
+    patience: Patience = field(default_factory=Patience)
     unanswered: int = 0
 
     def __post_init__(self) -> None:
@@ -57,6 +60,20 @@ class Context:
     def warn(self, text: str) -> None:
         self.warnings.append(text)
         self.transcript.note(f"warn: {text}")
+
+    @contextmanager
+    def call(self, full: float) -> Iterator[float]:
+        """Around one call to the target: says how long to wait for its answer, `full` seconds at most."""
+        began = time.monotonic()
+        try:
+            yield self.patience.of(full)
+        except (TimeoutError, asyncio.CancelledError) as end:
+            # The check's own deadline may come before our patience ends.
+            if isinstance(end, TimeoutError) or time.monotonic() - began > UNANSWERED:
+                self.unanswered += 1
+                self.patience.silences += 1
+            raise
+        self.patience.answered = True
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
 from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable
+from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
 from holdfast.verdict import Kind, Verdict
@@ -76,8 +77,9 @@ async def perform(
     seed: int,
     say_waiting: Callable[[str, float], None],
     attempt: int,
+    patience: Patience,
 ) -> Outcome:
-    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting)
+    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, patience=patience)
     started = time.monotonic()
     try:
         outcome = await _judged(context, params, planned)

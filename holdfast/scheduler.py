@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from holdfast.check import CheckSpec
 from holdfast.deployment import Deployment, Deployments, Wanted
 from holdfast.finding import NotObservable
 from holdfast.known import entry_fields, excuse, listed
+from holdfast.patience import Patience
 from holdfast.perform import Outcome, broken, perform
 from holdfast.stream import Stream
 from holdfast.target import Target
@@ -67,17 +69,22 @@ class Scheduler:
         self._audit = audit
         self._stream = stream
         self._slots = asyncio.Semaphore(overlap)
+        self._patience: defaultdict[tuple[str, str], Patience] = defaultdict(Patience)
         self._done = done or (lambda _job, _outcome: None)
         self.tasks: dict[tuple[str, str, int], asyncio.Task[Outcome]] = {}
 
     async def run(self, jobs: Sequence[Job]) -> None:
         for job in (job for job in jobs if job.spec.heavy):
-            await self._tracked(job, self._run_one(job))
+            await self._alone(job)
         rest = sorted((job for job in jobs if not job.spec.heavy), key=lambda job: (job.repeat, -job.planned))
         tasks = [self._tracked(job, self._in_slot(job)) for job in rest if not job.needs_all]
         await asyncio.gather(*tasks, return_exceptions=True)
         for job in (job for job in rest if job.needs_all):
-            await self._tracked(job, self._run_one(job))
+            await self._alone(job)
+
+    async def _alone(self, job: Job) -> None:
+        """A mutant's last check may be cancelled by its own verdict; the run goes on."""
+        await asyncio.gather(self._tracked(job, self._run_one(job)), return_exceptions=True)
 
     def cancel_variant(self, variant: str) -> None:
         """A mutant that was killed needs no further checks."""
@@ -143,6 +150,7 @@ class Scheduler:
             seed=job.seed + attempt - 1,
             say_waiting=say_waiting,
             attempt=attempt,
+            patience=self._patience[job.target.name, job.variant],
         )
 
     def _report(self, job: Job, outcome: Outcome, *, final: bool) -> None:

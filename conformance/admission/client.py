@@ -45,7 +45,7 @@ class Admission:
         self.identities = Identities(context.target.credentials)
         self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
         self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
-        self._patience = aiohttp.ClientTimeout(total=T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA)
+        self._patience = T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA
         context.transcript.secrets.register(self.admin_headers["X-Admin-Token"], "admin-token")
 
     @classmethod
@@ -148,19 +148,19 @@ class Admission:
         if data is None and request.body is not None:
             body = {"json": request.body}
         try:
-            async with self.http.request(
-                request.method,
-                base + request.path,
-                params=request.query or None,
-                headers=headers,
-                timeout=self._patience,
-                allow_redirects=False,
-                **body,
-            ) as reply:
-                parsed, text = wire.parse_body(await reply.read())
-                return Answer(reply.status, reply.headers, parsed, text, sent, time.monotonic())
+            with self.context.call(self._patience) as seconds:
+                async with self.http.request(
+                    request.method,
+                    base + request.path,
+                    params=request.query or None,
+                    headers=headers,
+                    timeout=aiohttp.ClientTimeout(total=seconds),
+                    allow_redirects=False,
+                    **body,
+                ) as reply:
+                    parsed, text = wire.parse_body(await reply.read())
+                    return Answer(reply.status, reply.headers, parsed, text, sent, time.monotonic())
         except TimeoutError:
-            self.context.unanswered += 1
             return Answer(0, {}, None, f"after {time.monotonic() - sent:.1f} s", sent, time.monotonic())
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Answer(0, {}, None, f"{type(error).__name__}: {error}", sent, time.monotonic())

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator, FormatChecker
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from holdfast.conformance.admission.wire import Answer, Request
@@ -25,7 +25,7 @@ class Contract:
 
     def __init__(self) -> None:
         self._document = document()
-        resource = Resource(contents=self._document, specification=DRAFT202012)
+        resource = DRAFT202012.create_resource(self._document)
         self._registry: Registry[Any] = Registry().with_resource(_URI, resource)
 
     def problem(self, request: Request, answer: Answer) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.identities import Character, User
+from holdfast.conformance.admission.limiter import in_one_window
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, Request
 from holdfast.finding import Absent, Inconclusive, NotApplicable, expect
@@ -69,7 +70,7 @@ class Instance:
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Attempt to connect with the owner's bearer token and the current build, unless told otherwise (None leaves it out)."""
+        """One attempt, with the owner's bearer and the current build unless told otherwise (None leaves it out)."""
         request = self.request(character.id, build=build, token=token, replace=replace, extra=extra)
         user = as_user or character.user
         return await self.admission.call(request, user, node=node, url=url, headers=headers)
@@ -80,10 +81,11 @@ class Instance:
 
     async def lock(self, character: Character, *, node: str | None = None) -> Answer:
         """Fail until the limiter locks the user; the answer to the failure that does it."""
-        for _ in range(self.admission.T.count("rate_failures")):
-            answer = await self.fail(character, node=node)
+        answers = [await self.fail(character, node=node) for _ in range(self.admission.T.count("rate_failures"))]
+        in_one_window(self.admission.T, answers)
+        for answer in answers:
             expect(answer, wire.refused("VERSION_MISMATCH"), why="while arranging the check")
-        return answer
+        return answers[-1]
 
     async def admit(self, character: Character, *, node: str | None = None) -> Answer:
         """Connect as an arrangement: anything but success ends the check here."""

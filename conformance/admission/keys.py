@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from holdfast.context import Context
+from holdfast.timeline import Moment
 
 TEMPLATES: Mapping[str, str] = {
     "session_char": "session:char:{}",
@@ -77,6 +79,12 @@ class Keys:
         """The Redis server's clock, in seconds."""
         seconds, microseconds = await self.redis.time()
         return float(seconds) + float(microseconds) / 1e6
+
+    async def at(self, redis_ms: float) -> Moment:
+        """When a time that the target has stored, in milliseconds of the Redis clock, is by our own."""
+        asked = time.monotonic()
+        ahead = redis_ms / 1000 - await self.now()
+        return Moment(asked + ahead, time.monotonic() + ahead)
 
     async def snapshot(self, *patterns: str) -> dict[str, Any]:
         """All keys that match, with their values, for before-and-after comparisons."""

@@ -9,7 +9,8 @@ from typing import Any
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.wire import Answer, locked, queued, refused, success
+from holdfast.conformance.admission.limiter import expect_locked
+from holdfast.conformance.admission.wire import Answer, queued, refused, success
 from holdfast.finding import Absent, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
@@ -67,8 +68,7 @@ async def _everything_but_a_timeout(admission: Admission, T: SpecTime, arena: In
     character, waiting, failing = await admission.characters(3)
     session, gone = await arena.dropped(character)
     expect(await arena.connect(waiting), queued(position=0))
-    await arena.lock(failing)
-    expect(await arena.connect(failing), locked())
+    expect_locked(T, [await arena.lock(failing)], await arena.connect(failing))
     expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id))
     freed = moment(await arena.leave(session.session_id, character))
     await arena.admitted(waiting, within=T.promote_never, since=freed)
@@ -87,7 +87,7 @@ async def _time_out(admission: Admission, arena: Instance) -> bool:
     return answer.outcome == "timeout"
 
 
-@verifies("AD-OBS-02", isolation="quiet", waits="2*recovery")
+@verifies("AD-OBS-02", isolation="quiet", heavy=True, waits="2*recovery")
 async def test_each_of_a_thousand_attempts_logs_a_start_and_one_outcome(admission: Admission) -> None:
     arenas = await _mixed_attempts(admission, MIXED)
     await _each_told_once(admission, arenas, MIXED)
@@ -226,11 +226,10 @@ async def test_refusals_are_logged_with_the_code_that_the_client_got(admission: 
 
 
 @verifies("AD-OBS-03", isolation="quiet")
-async def test_a_throttled_attempt_is_logged_as_throttled_and_not_as_failed(admission: Admission) -> None:
+async def test_a_throttled_attempt_is_logged_as_throttled_and_not_as_failed(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance()
     failing, throttled = await admission.characters(2, admission.user())
-    await arena.lock(failing)
-    expect(await arena.connect(throttled), locked())
+    expect_locked(T, [await arena.lock(failing)], await arena.connect(throttled))
 
     await _logged(admission, throttled, "connection.throttled")
     expect(admission.events(event="connection.failed", characterId=throttled.id), [], why="it was not evaluated")

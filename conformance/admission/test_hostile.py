@@ -1,17 +1,17 @@
 """Hostile requests (fills seed §7, §11): each gets the spec's refusal, never a server error, never a changed state."""
 
-import asyncio
 import json
 from collections.abc import Iterable
 from typing import Any
 
-import hypothesis
 from hypothesis import strategies
 
+from holdfast.bridge import Call, in_thread
 from holdfast.check import verifies
 from holdfast.conformance.admission import rawtcp, wire
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.generated import try_examples
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.wire import Answer, Request, coded, refused, status, success, turned_away
 from holdfast.finding import expect
@@ -32,7 +32,8 @@ NO_OBJECT = [
 # What may stand for characterId, as JSON text, and is no character.
 NO_CHARACTER = [
     "1", "true", "1.5", "-1", "1e999", "NaN", "[]", "{}", '["x"]', '{"$ne": null}', '""', "null", '"*"', '"a:b"',
-    '"💥"', '"\\u0000"', '"\\ud800"', '"../x"', '"\\r\\nSET x 1"', DIGITS, f'"{"a" * 30_000}"', "[" * NESTED + "]" * NESTED,
+    '"💥"', '"\\u0000"', '"\\ud800"', '"../x"', '"\\r\\nSET x 1"', DIGITS, f'"{"a" * 30_000}"',
+    "[" * NESTED + "]" * NESTED,
 ]  # fmt: skip
 NO_BUILD = ["1", "true", "[]", "{}", '"\\u0000"', '"\\ud800"', DIGITS, f'"{"a" * 30_000}"']
 NO_TOKEN = [*NO_BUILD, '"x"', '"*"']
@@ -151,6 +152,8 @@ def _calls(character: Character, build: str) -> list[tuple[str, str, bytes]]:
         ("POST", "connect", json.dumps({"characterId": character.id, "clientBuild": build}).encode()),
         ("GET", f"queue/status?characterId={character.id}", b""),
         ("POST", "disconnect", json.dumps({"sessionId": character.id}).encode()),
+        ("DELETE", f"queue?characterId={character.id}", b""),
+        ("DELETE", f"connect?replaceToken={character.id}", b""),
     ]
 
 
@@ -201,6 +204,15 @@ async def test_administration_refuses_bad_values_and_bad_tokens(admission: Admis
         for request in _bad_settings(arena.id, character.id):
             answer = await admission.call(request, None, headers=admission.admin_headers)
             expect(answer, turned_away(), why=request.describe())
+        said = _said(None) | admission.admin_headers
+        for body in NO_OBJECT:
+            for method, path in (
+                ("PUT", f"/admin/characters/{character.id}"),
+                ("POST", f"/admin/drain-mode/instance/{arena.id}"),
+            ):
+                expect(
+                    await _by_hand(admission, method, path, said, body), turned_away(), why=f"the body {body[:60]!r}"
+                )
         for headers in ({}, {"X-Admin-Token": ""}, {"X-Admin-Token": "x"}, {"X-Admin-Token": "a" * 5_000}):
             answer = await admission.call(wire.put_instance(arena.id, capacity=50), None, headers=headers)
             expect(answer, status(401, 403), why="administration without its token")
@@ -245,19 +257,15 @@ def _json_bodies() -> strategies.SearchStrategy[Any]:
 @verifies("AD-ADMIT-05")
 async def test_generated_json_gets_a_code(admission: Admission) -> None:
     async with bystanders(admission) as present:
-        loop = asyncio.get_running_loop()
 
-        @hypothesis.seed(admission.context.seed)
-        @hypothesis.settings(
-            max_examples=EXAMPLES, deadline=None, database=None, report_multiple_bugs=False,
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )  # fmt: skip
-        @hypothesis.given(_json_bodies())
-        def body_gets_a_code(value: Any) -> None:
-            attempt = _attempt(admission, present.arena, json.dumps(value).encode())
-            expect(asyncio.run_coroutine_threadsafe(attempt, loop).result(), coded(), why=repr(value)[:200])
+        def generate(call: Call) -> None:
+            def gets_a_code(value: Any) -> None:
+                answer = call(_attempt(admission, present.arena, json.dumps(value).encode()))
+                expect(answer, coded(), why=repr(value)[:200])
 
-        await asyncio.to_thread(body_gets_a_code)
+            try_examples(admission, _json_bodies(), EXAMPLES, gets_a_code)
+
+        await in_thread(generate, deadline=admission.T.recovery_never)
 
 
 @verifies("AD-ADMIT-06", part=2, isolation="quiet")

@@ -7,6 +7,7 @@ from functools import partial
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance, moment
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.wire import Request, locked, queued, refused, success
 from holdfast.finding import Absent, Finding, expect
 from holdfast.spectime import SpecTime
@@ -128,10 +129,10 @@ async def _direct_admission_is_observed(admission: Admission, T: SpecTime, free:
 async def test_blocked_and_mismatched_attempts_have_counters_of_their_own(admission: Admission, T: SpecTime) -> None:
     arena, locked_out, limit = await admission.instance(), await admission.character(), T.count("rate_failures")
     blocked, mismatched = await _blocked_and_mismatched(admission)
-    await arena.lock(locked_out)
+    lock = await arena.lock(locked_out)
     await _counted(admission, blocked, mismatched + limit, "failures that lead to the lock")
     for _ in range(3):
-        expect(await arena.connect(locked_out), locked())
+        expect_locked(T, [lock], await arena.connect(locked_out))
     await _counted(admission, blocked + 3, mismatched + limit, "attempts under lock")
 
     for character in await admission.characters(MISMATCHED):

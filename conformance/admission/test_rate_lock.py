@@ -5,8 +5,9 @@ import math
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, moment
 from holdfast.conformance.admission.identities import Character, User
+from holdfast.conformance.admission.limiter import expect_locked, in_one_window
 from holdfast.conformance.admission.wire import Answer, locked, refused, status, success
-from holdfast.finding import Finding, Inconclusive, expect
+from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
@@ -27,7 +28,7 @@ async def test_the_fifth_failure_locks_for_a_minute_whatever_is_tried_meanwhile(
     every, last = T.scaled(5), T.rate_lock - T.slack
     for after in [step * every for step in range(math.ceil(last / every))] + [last]:
         await T.sleep_until(moment(fifth), after, "the lock holds")
-        _refused_under_lock(T, fifth, await arena.connect(unlucky))
+        expect_locked(T, [fifth], await arena.connect(unlucky))
     await T.sleep_until(moment(fifth), T.rate_lock + T.slack, "the lock has lifted by itself")
     answer = await arena.connect(unlucky)
     if locked().matches(answer):
@@ -36,25 +37,15 @@ async def test_the_fifth_failure_locks_for_a_minute_whatever_is_tried_meanwhile(
     expect(answer, success(), why="the lock runs from the fifth failure, not from the last throttled attempt")
 
 
-def _refused_under_lock(T: SpecTime, fifth: Answer, probe: Answer) -> None:
-    """A probe that the machine held back until the lock may have ended says nothing."""
-    if probe.received > fifth.sent + T.rate_lock and not locked().matches(probe):
-        raise Inconclusive(
-            f"the lock may have ended: the probe took until {probe.received - fifth.sent:.2f} s after it"
-        )
-    expect(probe, locked())
-
-
 @verifies("AD-RATE-01", part=2)
 async def test_the_records_of_window_and_lock_expire_by_themselves(admission: Admission, T: SpecTime) -> None:
     arena, unlucky, keys = await admission.instance(), await admission.character(), admission.keys()
     window = keys.name("ratelimit_window", unlucky.user.id)
     expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
     _ends_within_its_bound(T, await keys.ask("PTTL", window))
-    for _ in range(T.count("rate_failures") - 1):
-        await arena.fail(unlucky)
+    failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures") - 1)]
 
-    expect(await arena.connect(unlucky), locked())
+    expect_locked(T, failures, await arena.connect(unlucky))
     lock = await keys.ask("PTTL", keys.name("ratelimit_lock", unlucky.user.id))
     if not 0 < lock / 1000 <= T.rate_lock:
         raise Finding([f"ratelimit:lock expires within {T.rate_lock:g} s"], _life(lock))
@@ -76,14 +67,16 @@ def _life(pttl: int) -> str:
 @verifies("AD-RATE-02", waits="rate_lock")
 async def test_every_answer_tells_the_attempts_left_and_then_the_time_left(admission: Admission, T: SpecTime) -> None:
     arena, unlucky = await admission.instance(), await admission.character()
-    for left in reversed(range(T.count("rate_failures"))):
-        fifth = await arena.fail(unlucky)
-        expect((fifth.reason, fifth.remaining), ("VERSION_MISMATCH", left), why="failures left in the window")
+    failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures"))]
+    in_one_window(T, failures)
+    left = list(reversed(range(len(failures))))
+    expect([answer.remaining for answer in failures], left, why="failures left in the window, one by one")
 
+    fifth = failures[-1]
     for after in (0.0, T.scaled(10), T.rate_lock - T.slack):
         await T.sleep_until(moment(fifth), after, "the lock time to fall")
         probe = await arena.connect(unlucky)
-        _refused_under_lock(T, fifth, probe)
+        expect_locked(T, [fifth], probe)
         expect(probe.retry_after, *_whole_seconds_left(T, fifth, probe), why="retryAfterSeconds")
         expect(probe.headers.get("Retry-After"), str(probe.retry_after), why="the header tells what the body tells")
 
@@ -105,7 +98,7 @@ async def test_under_lock_nothing_is_judged_started_or_touched(admission: Admiss
 
     tried = await _try_all_under_lock(admission, T, user, full)
 
-    _refused_under_lock(T, tried.lock, await home.connect(inside))
+    expect_locked(T, [tried.lock], await home.connect(inside))
     for arena, character in tried.places:
         expect(await arena.status(character), status(404), why="a throttled attempt leaves no place in line")
     seen = await full.status(bystander)
@@ -138,8 +131,8 @@ async def _try_all_under_lock(admission: Admission, T: SpecTime, user: User, ful
     failing, outdated, suspended, welcome, late = await admission.characters(5, user)
     await admission.suspend(suspended)
     lock = await free.lock(failing)
-    _refused_under_lock(T, lock, await free.connect(outdated, build="old"))
-    _refused_under_lock(T, lock, await free.connect(suspended))
-    _refused_under_lock(T, lock, await free.connect(welcome))
-    _refused_under_lock(T, lock, await full.connect(late))
+    expect_locked(T, [lock], await free.connect(outdated, build="old"))
+    expect_locked(T, [lock], await free.connect(suspended))
+    expect_locked(T, [lock], await free.connect(welcome))
+    expect_locked(T, [lock], await full.connect(late))
     return _Tried(lock, [(free, outdated), (free, suspended), (free, welcome), (full, late)])

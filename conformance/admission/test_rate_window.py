@@ -5,7 +5,8 @@ import email.utils
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, moment
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import locked, refused, success
+from holdfast.conformance.admission.limiter import expect_locked
+from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
 
@@ -16,13 +17,12 @@ async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T:
     arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
     server_ahead = await _server_clock(T, arena, other)
     await _sleep_to_phase(T, server_ahead, 0.95)
-    for _ in range(T.count("rate_failures") - 2):
-        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+    failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures") - 2)]
     await _sleep_to_phase(T, server_ahead, 0.02)
-    for _ in range(2):
-        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+    failures += [await arena.fail(unlucky) for _ in range(2)]
 
-    expect(await arena.connect(unlucky), locked())
+    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    expect_locked(T, failures, await arena.connect(unlucky))
     expect(await arena.connect(other), success(), why="control: only this user is locked")
 
 
@@ -52,24 +52,29 @@ async def test_a_window_cleared_by_its_first_failure_would_forget_the_rest(admis
     arena, unlucky = await admission.instance(), await admission.character()
     start = moment(await arena.fail(unlucky))
     await T.sleep_until(start, T.scaled(57), "three seconds before the first failure leaves the window")
-    for _ in range(2):
-        expect(await arena.fail(unlucky), refused("VERSION_MISMATCH"))
+    failures = [await arena.fail(unlucky) for _ in range(2)]
     await T.sleep_until(start, T.scaled(62), "the first failure has left the window")
-    for left in reversed(range(T.count("rate_failures") - 2)):
-        answer = await arena.fail(unlucky)
-        expect((answer.reason, answer.remaining), ("VERSION_MISMATCH", left))
+    failures += await _fail_down_to_none_left(T, arena, unlucky)
 
-    expect(await arena.connect(unlucky), locked())
+    expect_locked(T, failures, await arena.connect(unlucky))
+
+
+async def _fail_down_to_none_left(T: SpecTime, arena: Instance, unlucky: Character) -> list[Answer]:
+    """Two failures are in the window already; the others bring the allowance down to nothing, one by one."""
+    failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures") - 2)]
+    told = [(answer.reason, answer.remaining) for answer in failures]
+    expect(told, [("VERSION_MISMATCH", left) for left in reversed(range(len(failures)))], why="failures left")
+    return failures
 
 
 @verifies("AD-RATE-03")
 async def test_failures_in_one_instant_count_one_by_one(admission: Admission, T: SpecTime) -> None:
     arena, unlucky = await admission.instance(), await admission.character()
     limit = T.count("rate_failures")
-    answers = await admission.parallel([lambda: arena.fail(unlucky)] * limit)
+    failures = await admission.parallel([lambda: arena.fail(unlucky)] * limit)
 
-    expect({answer.reason for answer in answers}, {"VERSION_MISMATCH"})
-    expect(await arena.connect(unlucky), locked())
+    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    expect_locked(T, failures, await arena.connect(unlucky))
 
 
 @verifies("AD-RATE-03", waits="1.1*rate_window")
@@ -78,14 +83,11 @@ async def test_each_failure_leaves_the_window_on_its_own(admission: Admission, T
     for _ in range(2):
         first = await arena.fail(unlucky)
     await T.sleep_until(moment(first), T.scaled(50), "most of the window")
-    for _ in range(2):
-        await arena.fail(unlucky)
+    failures = [await arena.fail(unlucky) for _ in range(2)]
     await T.sleep_until(moment(first), T.scaled(62), "the first two failures have left the window")
 
-    for left in reversed(range(T.count("rate_failures") - 2)):
-        answer = await arena.fail(unlucky)
-        expect((answer.reason, answer.remaining), ("VERSION_MISMATCH", left))
-    expect(await arena.connect(unlucky), locked())
+    failures += await _fail_down_to_none_left(T, arena, unlucky)
+    expect_locked(T, failures, await arena.connect(unlucky))
 
 
 @verifies("AD-RATE-03", waits="1.1*rate_window")

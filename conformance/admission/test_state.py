@@ -8,7 +8,7 @@ from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, moment, outcomes
 from holdfast.conformance.admission.wire import locked, queued, refused, status, success
 from holdfast.deployment import Sink
-from holdfast.finding import Finding, Inconclusive, NotApplicable, expect
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
@@ -65,6 +65,8 @@ async def test_killing_all_nodes_keeps_sessions_order_and_locks(admission: Admis
 async def test_the_whole_cycle_works_while_the_database_refuses(admission: Admission, T: SpecTime) -> None:
     if "database" not in admission.context.target.settings:
         raise NotApplicable("the descriptor declares no setting for a database")
+    if not admission.context.target.startable:
+        raise NotObservable("[[node]] start, so that a node can be given another database")
     for node in admission.deployment.nodes.values():
         await node.restart(database=_refusing_database(admission))
     arena = await admission.instance(capacity=1)

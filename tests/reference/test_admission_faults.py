@@ -113,8 +113,7 @@ async def test_clients_of_a_killed_node_resume_on_another_one_at_once() -> None:
         instance = await w.instance(10)
         players = [await w.player() for _ in range(10)]
         joined = [await player.join(instance) for player in players]
-        w.nodes[0].kill()
-        w.nodes[0].wait()
+        w.kill_node(0)
         for player, (answer, _) in zip(players, joined, strict=True):
             resumed = await player.connect(instance, 1, reconnectionToken=answer["reconnectionToken"])
             assert resumed.get("sessionId") == answer["sessionId"], resumed
@@ -152,17 +151,14 @@ async def test_a_link_cut_amid_connects_leaves_one_session_each() -> None:
 
 
 async def test_killed_promoters_lose_nobody_and_double_nobody() -> None:
-    async with world(2) as w:
+    async with world(2, HEARTBEAT_INTERVAL_SECONDS="30") as w:
         instance = await w.instance(2)
         players = [await w.player() for _ in range(20)]
         inside = [(player, await player.connect(instance, 1)) for player in players]
         for player, answer in inside[:2]:
             await player.leave(instance, answer["sessionId"], 1)
-            w.nodes[0].kill()
-            w.nodes[0].wait()
-            w.nodes.pop(0)
+            w.kill_node(0)
             w.start_node(0)
-            w.nodes.insert(0, w.nodes.pop())
             await until(w.answers)
         await until(lambda: _free_of_waiting(w, instance, 16))
         sessions = await w.redis("KEYS", "dev:session:char:*")
@@ -177,23 +173,27 @@ async def _free_of_waiting(w: World, instance: str, depth: int) -> bool:
 
 async def test_events_are_copied_to_a_sink_that_may_stall_without_anybody_noticing() -> None:
     lines: list[bytes] = []
-    go_on = asyncio.Event()
+    go_on, gone = asyncio.Event(), asyncio.Event()
 
     async def sink(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             lines.append(line)
             await go_on.wait()
             writer.write(b"\n")
+        writer.close()
+        gone.set()
 
     server = await asyncio.start_server(sink, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, world(AUDIT_SINK=f"tcp://127.0.0.1:{port}") as w:
-        instance = await w.instance(5)
-        for _ in range(5):
-            assert (await (await w.player()).connect(instance))["outcome"] == "success"
-        assert len(lines) == 1
-        go_on.set()
-        await until(lambda: _enough(lines, 10))
+    async with server:
+        async with world(AUDIT_SINK=f"tcp://127.0.0.1:{port}") as w:
+            instance = await w.instance(5)
+            for _ in range(5):
+                assert (await (await w.player()).connect(instance))["outcome"] == "success"
+            assert len(lines) == 1
+            go_on.set()
+            await until(lambda: _enough(lines, 10))
+        await asyncio.wait_for(gone.wait(), 5)
 
 
 async def _enough(lines: list[bytes], count: int) -> bool:
@@ -202,7 +202,7 @@ async def _enough(lines: list[bytes], count: int) -> bool:
 
 async def test_a_node_comes_up_while_redis_is_away_and_serves_when_it_is_there() -> None:
     async with world() as w:
-        w.nodes.pop().kill()
+        w.kill_node(0)
         await w.link.refuse()
         w.start_node(0)
         await until(lambda: _healthy(w))

@@ -63,21 +63,23 @@ async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 8.0) -
 class World:
     """Everything of one test. Node 0 reaches Redis through `link`, the others directly."""
 
-    def __init__(self, folder: Path, http: aiohttp.ClientSession) -> None:
+    def __init__(self, folder: Path, http: aiohttp.ClientSession, settings: dict[str, str]) -> None:
         self.folder = folder
         self.http = http
+        self.settings = settings
         self.redis_port = free_port()
         self.link = Link("127.0.0.1", self.redis_port)
         self.ports: list[int] = []
-        self.nodes: list[subprocess.Popen[bytes]] = []
+        self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         self.valkey = self.start_valkey()
 
     def start_valkey(self) -> subprocess.Popen[bytes]:
         words = f"--port {self.redis_port} --bind 127.0.0.1 --appendonly no --dir {self.folder}".split()
         return subprocess.Popen([get_binary_path(), *words, "--save", ""], stdout=subprocess.DEVNULL)
 
-    def start_node(self, number: int, *args: str, **settings: str) -> None:
+    def start_node(self, number: int) -> None:
         redis_port = self.redis_port if number else self.link.port
+        settings = {name: value.format(number=number) for name, value in self.settings.items()}
         environment = {
             **os.environ,
             **FAST,
@@ -87,8 +89,12 @@ class World:
             **settings,
         }
         with self.log(number).open("ab") as log:
-            words = [sys.executable, "-m", "holdfast.reference.admission.node", *args]
-            self.nodes.append(subprocess.Popen(words, env=environment, stdout=log, stderr=log))
+            words = [sys.executable, "-m", "holdfast.reference.admission.node"]
+            self.nodes[number] = subprocess.Popen(words, env=environment, stdout=log, stderr=log)
+
+    def kill_node(self, number: int) -> None:
+        self.nodes[number].kill()
+        self.nodes[number].wait()
 
     def log(self, number: int) -> Path:
         return self.folder / f"n{number}.log"
@@ -137,7 +143,7 @@ class World:
         return bool(answer["status"] == 200)
 
     def close(self) -> None:
-        for process in [*self.nodes, self.valkey]:
+        for process in [*self.nodes.values(), self.valkey]:
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
@@ -216,12 +222,12 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
     """`{number}` in a setting stands for the number of the node."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         with tempfile.TemporaryDirectory(prefix="admission-") as folder:
-            made = World(Path(folder), http)
+            made = World(Path(folder), http, settings)
             try:
                 made.link.listen()
                 for number in range(nodes):
                     made.ports.append(free_port())
-                    made.start_node(number, **{k: v.format(number=number) for k, v in settings.items()})
+                    made.start_node(number)
                 for number in range(nodes):
                     await until(partial(made.answers, number), 15)
                 yield made
