@@ -34,6 +34,7 @@ class CheckSpec:
     isolation: str = "shared"
     waits: str = "0"
     heavy: bool = False
+    busy: bool = False
     nodes: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -64,6 +65,7 @@ def verifies(
     isolation: str | None = None,
     waits: str | None = None,
     heavy: bool = False,
+    busy: bool = False,
     nodes: int | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
@@ -71,6 +73,7 @@ def verifies(
 
     isolation: `shared` (own namespace in a common deployment), `quiet` (its own, for exact counters or whole logs) or
     `disruptive` (its own, may be killed). waits: planned waiting as a formula of timings. heavy: runs alone, first.
+    busy: works as much as it waits, so only few such run at a time.
     nodes: how many nodes an own deployment has. settings: spec settings that an own deployment is started with.
     """
     if isolation not in (None, *ISOLATIONS):
@@ -84,6 +87,7 @@ def verifies(
         spec.isolation = isolation or spec.isolation
         spec.waits = waits or spec.waits
         spec.heavy = heavy or spec.heavy
+        spec.busy = busy or spec.busy
         spec.nodes = nodes or spec.nodes
         spec.settings.update(settings or {})
         setattr(wrapped, _ATTRIBUTE, spec)

@@ -67,6 +67,9 @@ class Node(Protocol):
 
     def log_lines(self) -> Sequence[str]: ...
 
+    def events(self, **wanted: Any) -> list[dict[str, Any]]:
+        """Records of the node's event log with these field values."""
+
 
 class Store(Protocol):
     """The Redis of a deployment, as something that can fail."""

@@ -1,7 +1,7 @@
 """Where else to look than on the wire: Prometheus metrics and JSON event lines."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,29 @@ class Metrics:
     def series(self, name: str, label: str) -> dict[str, float]:
         """Totals of one family by the values of one label."""
         return {value: self.total(name, **{label: value}) for value in self.label_values(name, label)}
+
+
+class EventLog:
+    """Event records of a growing log, each line parsed once and found by its ids without a walk through all."""
+
+    INDEXED = ("characterId", "sessionId", "attemptId", "instanceId", "userId")
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._records: list[dict[str, Any]] = []
+        self._by_id: dict[tuple[str, str], list[dict[str, Any]]] = {}
+
+    def find(self, lines: Sequence[str], **wanted: Any) -> list[dict[str, Any]]:
+        """Records of the log so far with these field values."""
+        for record in json_lines(lines[self._taken :]):
+            self._records.append(record)
+            for name in self.INDEXED:
+                if isinstance(value := record.get(name), str):
+                    self._by_id.setdefault((name, value), []).append(record)
+        self._taken = len(lines)
+        ids = [(name, wanted[name]) for name in self.INDEXED if isinstance(wanted.get(name), str)]
+        candidates = min((self._by_id.get(id_, []) for id_ in ids), key=len) if ids else self._records
+        return [record for record in candidates if all(record.get(key) == value for key, value in wanted.items())]
 
 
 def json_lines(lines: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -54,6 +54,14 @@ def session_of(config: pytest.Config) -> "CheckSession | None":
     return config.stash.get(_KEY, None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Before the suite is imported, which takes longer than to see that there is nobody to talk to."""
+    checks = session_of(session.config)
+    if checks is not None and not session.config.option.collectonly:
+        checks.look_before()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Any:
     everything = list(items)

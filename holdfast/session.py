@@ -86,6 +86,10 @@ class CheckSession:
         self._judging = False
         self._started = time.monotonic()
 
+    def look_before(self) -> None:
+        if problem := nothing_listens(self.target):
+            pytest.exit(problem, returncode=2)
+
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
         self._plan = make_plan(self.catalogue, self.target, checks, self.options.selection, deselected)
         if self.options.budget:
@@ -96,8 +100,6 @@ class CheckSession:
 
     def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         """The ids of checks as all their repeats have ended."""
-        if problem := nothing_listens(self.target):
-            pytest.exit(problem, returncode=2)
         # What was ignored when we came (nohup, a background job) stays ignored.
         heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         self._handlers = {number: signal.signal(number, self._on_signal) for number in heeded}

@@ -42,5 +42,7 @@ class Stream:
                 self._file = None
 
     def _show(self, record: dict[str, Any]) -> None:
+        if record.get("verdict") == "pass":
+            record = {**record, "transcript": [], "timings": [], "steps": []}
         for reporter in self.reporters:
             reporter.handle(record)

@@ -3,6 +3,7 @@
 import re
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +43,18 @@ class Secrets:
         return word
 
 
+# A text, or what gives it when it is asked for: of a thousand exchanges most are never shown.
+Words = str | Callable[[], str]
+
+
 @dataclass(frozen=True)
 class Line:
     at: float
     direction: str
-    text: str
+    words: Words
+
+    def text(self) -> str:
+        return self.words if isinstance(self.words, str) else self.words()
 
 
 @dataclass
@@ -63,17 +71,17 @@ class Transcript:
         self._first: list[Line] = []
         self._last: deque[Line] = deque(maxlen=self.tail)
 
-    def sent(self, text: str) -> None:
-        self.add("→", text)
+    def sent(self, words: Words) -> None:
+        self.add("→", words)
 
-    def received(self, text: str) -> None:
-        self.add("←", text)
+    def received(self, words: Words) -> None:
+        self.add("←", words)
 
-    def note(self, text: str) -> None:
-        self.add("·", text)
+    def note(self, words: Words) -> None:
+        self.add("·", words)
 
-    def add(self, direction: str, text: str) -> None:
-        line = Line(time.monotonic() - self.started, direction, text)
+    def add(self, direction: str, words: Words) -> None:
+        line = Line(time.monotonic() - self.started, direction, words)
         if len(self._first) < self.head:
             self._first.append(line)
             return
@@ -83,6 +91,6 @@ class Transcript:
     def lines(self) -> list[dict[str, Any]]:
         """Redacted here, at the end: a secret first seen in a reply also hides in the request lines before it."""
         return [
-            {"t": round(line.at * 1000, 1), "dir": line.direction, "text": self.secrets.redact(line.text)}
+            {"t": round(line.at * 1000, 1), "dir": line.direction, "text": self.secrets.redact(line.text())}
             for line in (*self._first, *self._last)
         ]

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
 import aiohttp
@@ -17,7 +17,7 @@ from holdfast.conformance.admission.wire import Answer, Request
 from holdfast.context import Context
 from holdfast.deployment import Deployment
 from holdfast.finding import Absent, Finding, NotApplicable, expect
-from holdfast.observe import Metrics, json_lines
+from holdfast.observe import Metrics
 from holdfast.spectime import POLL, SpecTime
 from holdfast.timeline import Moment
 
@@ -120,10 +120,10 @@ class Admission:
         said = {**(headers or {}), **request.headers}
         if user is not None:
             said["Authorization"] = f"Bearer {user.bearer}"
-        self.context.transcript.sent(f"{request.describe()}{f'  [{node}]' if node else ''}")
+        self.context.transcript.sent(lambda: f"{request.describe()}{f'  [{node}]' if node else ''}")
         answer = self._codec.read(await self._exchange(base, request, said))
         self._remember_secrets(answer)
-        self.context.transcript.received(answer.describe())
+        self.context.transcript.received(answer.describe)
         for hear in self.listeners:
             hear(request, answer)
         return answer
@@ -135,7 +135,7 @@ class Admission:
         self.context.transcript.sent(f"{method} {path}  {len(data or b'')} bytes")
         request = Request(method, path)
         answer = await self._exchange(self.url(node), request, headers, data)
-        self.context.transcript.received(answer.describe())
+        self.context.transcript.received(answer.describe)
         for hear in self.listeners:
             hear(request, answer)
         return answer
@@ -181,6 +181,12 @@ class Admission:
 
         return await asyncio.gather(*(one(call) for call in work))
 
+    def beside(self, work: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
+        """Work that goes on beside the check, and ends with it at the latest."""
+        task = asyncio.ensure_future(work)
+        self.context.stack.push_async_callback(_end, task)
+        return task
+
     def _remember_secrets(self, answer: Answer) -> None:
         for name in wire.SECRET_FIELDS:
             if value := answer.fields.get(name):
@@ -215,8 +221,7 @@ class Admission:
 
     def events(self, **wanted: Any) -> list[dict[str, Any]]:
         """Event lines of all nodes, in order of each node's log, with these field values."""
-        lines = (line for node in self.deployment.nodes.values() for line in node.log_lines())
-        return [record for record in json_lines(lines) if all(record.get(k) == v for k, v in wanted.items())]
+        return [record for node in self.deployment.nodes.values() for record in node.events(**wanted)]
 
     async def event(self, *, within: float, **wanted: Any) -> tuple[dict[str, Any], Moment]:
         """The first event with these field values, waited for."""
@@ -226,3 +231,8 @@ class Admission:
             return next(iter(self.events(**wanted)), None)
 
         return await self.T.until(look, give_up=within, what=f"the event {name}")
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

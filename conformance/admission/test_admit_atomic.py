@@ -1,6 +1,5 @@
 """All of an admission or nothing (seed §11 Atomic Admission): around refusals, and through kills."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +12,10 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 STATE = ("session:*", "queue:*")
-KILLS = 6
+KILLS = 5
 # Enough attempts in flight at every instant that a kill meets some of them half way.
 IN_FLIGHT = 24
-PER_KILL = 120
+PER_KILL = 80
 
 
 @verifies("AD-ADMIT-04", isolation="quiet")
@@ -43,7 +42,7 @@ def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
         raise Finding(["session:* and queue:* as before the refusal"], seen)
 
 
-@verifies("AD-ADMIT-04", part=2, isolation="disruptive", waits="recovery")
+@verifies("AD-ADMIT-04", part=2, isolation="disruptive", waits="recovery + 10*prompt")
 async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission: Admission, T: SpecTime) -> None:
     arena, keys = await admission.instance(capacity=KILLS * PER_KILL), admission.keys()
     victim = admission.deployment.nodes[admission.nodes[0]]
@@ -51,7 +50,7 @@ async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission:
     for _ in range(KILLS):
         fresh = await admission.characters(PER_KILL)
         people += fresh
-        load = asyncio.ensure_future(_connect_all(admission, arena, fresh))
+        load = admission.beside(_connect_all(admission, arena, fresh))
         await _until_some_are_inside(keys, arena, T)
         await victim.kill()
         answered = await load

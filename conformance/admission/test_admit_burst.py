@@ -1,6 +1,5 @@
 """Capacity and queue cap while many connect at once (seed §11 Atomic Admission, Risks)."""
 
-import asyncio
 from collections.abc import Sequence
 
 from holdfast.check import verifies
@@ -17,12 +16,12 @@ AT_THE_CAP = 50
 ROUNDS = 6
 
 
-@verifies("AD-ADMIT-03")
+@verifies("AD-ADMIT-03", waits="5*prompt")
 async def test_a_burst_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
     await _burst_on_free_slots(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2)
+@verifies("AD-ADMIT-03", part=2, waits="5*prompt")
 async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
     await _burst_on_free_slots(admission, T, admission.nodes)
     for _ in range(ROUNDS):
@@ -30,28 +29,28 @@ async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: A
         expect(outcomes(await _connect_all(admission, arena, 2 * PLACES)), {"success": PLACES, "queued": PLACES})
 
 
-@verifies("AD-ADMIT-03", waits="queue_cap / 100")
+@verifies("AD-ADMIT-03", waits="5*prompt + queue_cap / 100")
 async def test_a_burst_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
     await _burst_at_the_cap(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2, waits="queue_cap / 100")
+@verifies("AD-ADMIT-03", part=2, waits="5*prompt + queue_cap / 100")
 async def test_a_burst_over_three_nodes_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
     await _burst_at_the_cap(admission, T, admission.nodes)
 
 
-@verifies("AD-ADMIT-03")
+@verifies("AD-ADMIT-03", waits="5*prompt")
 async def test_after_capacity_is_lowered_nobody_is_admitted_above_it(admission: Admission) -> None:
     await _lower_and_connect(admission, told=admission.nodes[0], asked=admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2)
+@verifies("AD-ADMIT-03", part=2, waits="5*prompt")
 async def test_capacity_lowered_through_one_node_holds_on_the_others(admission: Admission) -> None:
     told, *others = admission.nodes
     await _lower_and_connect(admission, told=told, asked=others)
 
 
-@verifies("AD-ADMIT-03", part=3)
+@verifies("AD-ADMIT-03", part=3, waits="5*prompt")
 async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(
     admission: Admission, T: SpecTime
 ) -> None:
@@ -60,7 +59,7 @@ async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(
         arena = await admission.instance(capacity=PLACES)
         slots = keys.name("session_instance", arena.id)
         people = await admission.characters(AT_THE_CAP)
-        burst = asyncio.ensure_future(_connect_each(admission, arena, people, admission.nodes, at_once=2))
+        burst = admission.beside(_connect_each(admission, arena, people, admission.nodes, at_once=2))
         await arena.put(capacity=PLACES - 4)
         highest = limit = max(await keys.ask("SCARD", slots), PLACES - 4)
         while not burst.done():

@@ -30,7 +30,7 @@ def _speaks_the_contract(admission: Admission) -> None:
 
 
 # Heavy, because a thread that computes slows the loop that all other checks are timed on.
-@verifies("AD-ADMIT-05", isolation="quiet", heavy=True, waits="3*prompt")
+@verifies("AD-ADMIT-05", isolation="quiet", heavy=True, waits="5*prompt")
 @pytest.mark.parametrize("tag", ["admission", "queue", "administration", "observation"])
 async def test_generated_requests_get_documented_answers(admission: Admission, tag: str) -> None:
     _speaks_the_contract(admission)
@@ -91,7 +91,7 @@ def _judge(case: Any, response: Any) -> None:
         raise Finding(["a documented answer"], f"{told[:500]}, for {case.as_curl_command()[:500]}") from None
 
 
-@verifies("AD-ADMIT-05", waits="promote_within + wait_tolerance")
+@verifies("AD-ADMIT-05", waits="promote_within + wait_tolerance + 2*prompt")
 async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admission, T: SpecTime) -> None:
     _speaks_the_contract(admission)
     contract, heard = Contract(), list[tuple[Request, Answer]]()

@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import hypothesis
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from holdfast.bridge import Call, in_thread
 from holdfast.check import verifies
@@ -19,7 +20,7 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 EXAMPLES, STEPS = 15, 20
-ENOUGH_STEPS = EXAMPLES * STEPS // 5
+ENOUGH_STEPS = 40
 PEOPLE, ROOMS = ("a", "b", "c", "d", "e"), ("i1", "i2")
 NTH = st.integers(0, len(PEOPLE) - 1)
 # Every play starts with one inside and two waiting, one inside elsewhere and one still outside.
@@ -112,10 +113,10 @@ class Play:
         people = dict(zip(PEOPLE, await search.admission.characters(len(PEOPLE)), strict=True))
         play = cls(search, arenas, people)
         for who, where in OPENING:
-            await play.step(lambda who=who, where=where: play.connect(who, where))  # type: ignore[misc]  # lambda defaults
+            await play.step(play.connect, who, where)
         return play
 
-    async def step(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def step(self, work: Callable[..., Awaitable[None]], *args: Any) -> None:
         """Sessions of a play have no sockets, so it has to end before they count as stale."""
         self._search.keep_to_the_budget()
         stale = self._search.T.stale_limit
@@ -123,7 +124,7 @@ class Play:
             return
         self._search.steps += 1
         try:
-            await work()
+            await work(*args)
         except AssertionError as failure:
             self._broken = True
             if self._age() > 0.9 * stale:
@@ -132,6 +133,23 @@ class Play:
                 ) from failure
             self._search.record(self._story, failure)
             raise
+
+    def waiting(self) -> list[str]:
+        return [who for who in PEOPLE if self.model.post(who)]
+
+    def inside(self) -> list[str]:
+        return [who for who in PEOPLE if self.model.home(who) and not self.model.in_limbo(who)]
+
+    def replaceable(self) -> list[str]:
+        """Drain makes no replacement."""
+        return [who for who in self.inside() if not self.model.rooms[self.model.home(who) or ""].draining]
+
+    def rivals(self, leaver: str) -> list[str]:
+        """Who may try for the slot that this one leaves: those in line for it and those outside."""
+        model = self.model
+        here = (None, model.home(leaver))
+        barred = [who for who in PEOPLE if model.home(who) or model.in_limbo(who) or who in model.suspended]
+        return [who for who in PEOPLE if who not in barred and model.post(who) in here]
 
     async def connect(self, who: str, where: str) -> None:
         limbo = set(self.model.limbo())
@@ -184,7 +202,7 @@ class Play:
         self._note_session(who, answer)
         await self._compare(set(self.model.limbo()), [], who)
 
-    async def drain(self, where: str, *, on: bool) -> None:
+    async def drain(self, where: str, on: bool) -> None:
         self.model.rooms[where].draining = on
         self._tell(f"drain of {where} {'on' if on else 'off'}")
         await self._arenas[where].drain(on=on)
@@ -269,71 +287,63 @@ class Play:
 
 
 class Machine(RuleBasedStateMachine):
-    """Draws the steps; `nth` picks among those for whom the step makes sense."""
+    """Draws the steps; `nth` picks among those for whom the step makes sense.
+
+    What is drawn never depends on what happened: a slow machine that cuts a play short must not look like a flaky test.
+    """
 
     def __init__(self, search: Search, call: Call) -> None:
         super().__init__()
         self._call = call
         self._play = call(Play.begin(search))
 
-    def _do(self, work: Callable[[], Awaitable[None]]) -> None:
-        self._call(self._play.step(work))
-
-    def _inside(self) -> list[str]:
-        model = self._play.model
-        return [who for who in PEOPLE if model.home(who) and not model.in_limbo(who)]
-
-    def _waiting(self) -> list[str]:
-        return [who for who in PEOPLE if self._play.model.post(who)]
+    def _do(self, work: Callable[..., Awaitable[None]], *args: Any) -> None:
+        self._call(self._play.step(work, *args))
 
     @rule(who=st.sampled_from(PEOPLE), where=st.sampled_from(ROOMS))
     def connect(self, who: str, where: str) -> None:
         if not self._play.model.undecided(who, where):
-            self._do(lambda: self._play.connect(who, where))
+            self._do(self._play.connect, who, where)
 
-    @precondition(lambda self: self._waiting())
     @rule(nth=NTH)
     def retry(self, nth: int) -> None:
-        who = _pick(self._waiting(), nth)
-        self._do(lambda: self._play.connect(who, self._play.model.post(who) or ""))
+        for who in _pick(self._play.waiting(), nth):
+            self._do(self._play.connect, who, self._play.model.post(who) or "")
 
-    @precondition(lambda self: self._inside())
     @rule(nth=NTH)
     def leave(self, nth: int) -> None:
-        self._do(lambda: self._play.leave(_pick(self._inside(), nth)))
+        for who in _pick(self._play.inside(), nth):
+            self._do(self._play.leave, who)
 
-    @precondition(lambda self: self._inside())
-    @rule(nth=NTH, who=st.sampled_from(PEOPLE))
-    def leave_while_another_connects(self, nth: int, who: str) -> None:
-        leaver, model = _pick(self._inside(), nth), self._play.model
-        comes = model.home(who) is None and model.post(who) in (None, model.home(leaver)) and not model.in_limbo(who)
-        if comes and who not in model.suspended:
-            self._do(lambda: self._play.race(leaver, who))
+    @rule(nth=NTH, other=NTH)
+    def leave_while_another_connects(self, nth: int, other: int) -> None:
+        for leaver in _pick(self._play.inside(), nth):
+            for who in _pick(self._play.rivals(leaver), other):
+                self._do(self._play.race, leaver, who)
 
-    @precondition(lambda self: self._waiting())
     @rule(nth=NTH)
     def leave_the_queue(self, nth: int) -> None:
-        self._do(lambda: self._play.unqueue(_pick(self._waiting(), nth)))
+        for who in _pick(self._play.waiting(), nth):
+            self._do(self._play.unqueue, who)
 
-    @precondition(lambda self: self._inside())
     @rule(nth=NTH)
     def replace(self, nth: int) -> None:
-        who, model = _pick(self._inside(), nth), self._play.model
-        if not model.rooms[model.home(who) or ""].draining and who not in model.suspended:
-            self._do(lambda: self._play.replace(who))
+        for who in _pick(self._play.replaceable(), nth):
+            self._do(self._play.replace, who)
 
     @rule(where=st.sampled_from(ROOMS), on=st.booleans())
     def drain(self, where: str, on: bool) -> None:
-        self._do(lambda: self._play.drain(where, on=on))
+        self._do(self._play.drain, where, on)
 
     @rule(where=st.sampled_from(ROOMS), capacity=st.integers(1, 3))
     def resize(self, where: str, capacity: int) -> None:
-        self._do(lambda: self._play.resize(where, capacity))
+        self._do(self._play.resize, where, capacity)
 
-    @precondition(lambda self: self._waiting() and not self._play.model.suspended)
     @rule(nth=NTH)
     def suspend_one_who_waits(self, nth: int) -> None:
-        self._do(lambda: self._play.suspend(_pick(self._waiting(), nth)))
+        for who in _pick(self._play.waiting(), nth):
+            if not self._play.model.suspended:
+                self._do(self._play.suspend, who)
 
     def teardown(self) -> None:
         self._do(self._play.end)
@@ -344,5 +354,6 @@ def _said(answer: Answer) -> str:
     return " ".join(word for word in words if word) or answer.describe()
 
 
-def _pick(people: list[str], nth: int) -> str:
-    return people[nth % len(people)]
+def _pick(people: list[str], nth: int) -> list[str]:
+    """The nth of them, counted around; nobody when there is nobody."""
+    return [people[nth % len(people)]] if people else []

@@ -117,7 +117,7 @@ async def _poll(T: SpecTime, arena: Instance, character: Character) -> None:
         _shows(await arena.status(character), position=0, depth=2)
 
 
-@verifies("AD-POLL-04", waits="promote_within")
+@verifies("AD-POLL-04", waits="promote_never")
 async def test_a_poll_shows_every_promotion_and_leave_before_it(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=3)
     inside = await arena.fill(3)

@@ -29,12 +29,12 @@ async def test_a_leave_promotes_the_first_in_line_without_a_request(admission: A
     assert await socket.answers(), "the session of the promoted character is not served"
 
 
-@verifies("AD-QUEUE-10", waits="promote_within")
+@verifies("AD-QUEUE-10", waits="promote_within + 5*prompt")
 async def test_slots_freed_one_by_one_go_out_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
     await _promote_all(admission, T)
 
 
-@verifies("AD-QUEUE-10", part=2, isolation="quiet", waits="promote_within")
+@verifies("AD-QUEUE-10", part=2, isolation="quiet", waits="promote_within + 5*prompt")
 async def test_the_events_of_promotions_stand_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
     arena, line = await _promote_all(admission, T)
     ids = [character.id for character in line]
@@ -128,7 +128,7 @@ async def test_who_was_suspended_while_waiting_is_passed_over(admission: Admissi
     expect(await free.connect(suspended), success(), why="control: the suspension left no session behind")
 
 
-@verifies("AD-QUEUE-12", part=2, waits="promote_within")
+@verifies("AD-QUEUE-12", part=2, waits="promote_within + 5*prompt")
 async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admission, T: SpecTime) -> None:
     arenas = [await admission.instance(capacity=2) for _ in range(2)]
     people, keys = await admission.characters(12), admission.keys()

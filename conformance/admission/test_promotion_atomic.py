@@ -14,20 +14,20 @@ PLACES, LINE = 5, 100
 KILLS = 10
 
 
-@verifies("AD-QUEUE-11", waits="promote_within")
+@verifies("AD-QUEUE-11", waits="promote_within + 8*prompt")
 async def test_as_many_are_promoted_as_slots_are_free(admission: Admission, T: SpecTime) -> None:
     await _promote_in_rounds(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-QUEUE-11", part=2, waits="promote_within")
+@verifies("AD-QUEUE-11", part=2, waits="promote_within + 8*prompt")
 async def test_promoters_on_three_nodes_never_take_the_same_entry(admission: Admission, T: SpecTime) -> None:
     await _promote_in_rounds(admission, T, admission.nodes)
 
 
-@verifies("AD-QUEUE-11", part=3, waits="promote_within")
+@verifies("AD-QUEUE-11", part=3, waits="promote_within + 8*prompt")
 async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Admission, T: SpecTime) -> None:
     arena, keys = await admission.instance(capacity=PLACES), admission.keys()
-    rounds = asyncio.ensure_future(_promote_in_rounds(admission, T, admission.nodes, arena, LINE // 2))
+    rounds = admission.beside(_promote_in_rounds(admission, T, admission.nodes, arena, LINE // 2))
     highest = 0
     while not rounds.done():
         highest = max(highest, await keys.ask("SCARD", keys.name("session_instance", arena.id)))
@@ -36,7 +36,7 @@ async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Ad
     expect(highest, PLACES, why="most sessions at any moment")
 
 
-@verifies("AD-QUEUE-11", part=4, isolation="quiet", waits="promote_within")
+@verifies("AD-QUEUE-11", part=4, isolation="quiet", waits="promote_within + 8*prompt")
 async def test_each_promotion_is_announced_once(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=PLACES)
     line = await _promote_in_rounds(admission, T, admission.nodes, arena, LINE // 2)
@@ -56,7 +56,7 @@ async def _promote_in_rounds(
 ) -> list[Character]:
     """All inside leave at once, the nodes taking turns; each round exactly as many of the line move in."""
     place = arena or await admission.instance(capacity=PLACES)
-    inside = [(character, answer.session_id) for character, answer in await place.fill(PLACES)]
+    inside = [(held.character, held.answer.session_id) for held in [await place.hold() for _ in range(PLACES)]]
     line = await place.line_up(length)
     for start in range(0, length, PLACES):
         await _leave_all(place, inside, nodes)
@@ -87,14 +87,14 @@ async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None
     expect(seen, [("queued", place) for place in range(len(rest))], why="the others in line")
 
 
-@verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, waits="recovery + 2*promote_never")
+@verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, waits="recovery + 15*prompt")
 async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=PLACES)
     victim = admission.deployment.nodes[admission.nodes[0]]
-    inside = [(character, answer.session_id) for character, answer in await arena.fill(PLACES)]
+    inside = [(held.character, held.answer.session_id) for held in [await arena.hold() for _ in range(PLACES)]]
     line = await arena.line_up(LINE)
     for _ in range(KILLS):
-        leaves = asyncio.ensure_future(_leave_all(arena, inside, admission.nodes))
+        leaves = admission.beside(_leave_all(arena, inside, admission.nodes))
         await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be under way")
         await victim.kill()
         await leaves

@@ -13,17 +13,19 @@ from holdfast.finding import expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
+Admitted = tuple[Character, Answer]
+
 RIVALS = 20
 MALFORMED = "x"
 
 
 @verifies("AD-RECON-01", waits="promote_never")
 async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: Admission, T: SpecTime) -> None:
-    arena = await admission.instance(capacity=60)
-    direct = await arena.fill(60)
-    replaced = await admission.parallel([partial(_replace, arena, character) for character, _ in direct[:20]])
-    promoted = await _promote(arena, direct[20:40], T)
-    admitted = {"direct": direct, "replacing": replaced, "promoted": promoted}
+    arena, busy = await admission.instance(capacity=40), await admission.instance(capacity=20)
+    fresh = await arena.fill(20)
+    replaced, replacing = zip(*await admission.parallel([partial(_replace, arena)] * 20), strict=True)
+    leaving, promoted = await _promote(busy, 20, T)
+    admitted = {"direct": [*fresh, *replaced, *leaving], "replacing": replacing, "promoted": promoted}
 
     for kind, people in admitted.items():
         for _, answer in people:
@@ -35,22 +37,24 @@ async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: 
     expect(tokens & identifiers, set(), why="tokens that are the id of a session, a character or a user")
 
 
-async def _replace(arena: Instance, character: Character) -> tuple[Character, Answer]:
+async def _replace(arena: Instance) -> tuple[Admitted, Admitted]:
+    """One character admitted twice: directly, and then in place of its own session."""
+    character = await arena.admission.character()
+    first = await arena.admit(character)
     offer = await arena.connect(character)
     expect(offer, refused("ALREADY_IN_SESSION"), why="while arranging the check")
-    answer = await arena.connect(character, replace=offer.offer)
-    expect(answer, success(), why="while arranging the check")
-    return character, answer
+    second = await arena.connect(character, replace=offer.offer)
+    expect(second, success(), why="while arranging the check")
+    return (character, first), (character, second)
 
 
-async def _promote(
-    arena: Instance, leaving: list[tuple[Character, Answer]], T: SpecTime
-) -> list[tuple[Character, Answer]]:
-    """As many waiting characters as leave, each with the answer that tells of its promotion."""
-    line = await arena.line_up(len(leaving))
+async def _promote(arena: Instance, count: int, T: SpecTime) -> tuple[list[Admitted], list[Admitted]]:
+    """So many admitted who leave again, and as many who are promoted in their place."""
+    leaving, line = await arena.fill(count), await arena.line_up(count)
     await arena.admission.parallel([partial(arena.leave, answer.session_id, each) for each, answer in leaving])
     watches = [partial(arena.admitted, character, within=T.promote_never) for character in line]
-    return [(each, answer) for each, (answer, _) in zip(line, await arena.admission.parallel(watches), strict=True)]
+    answers = [answer for answer, _ in await arena.admission.parallel(watches)]
+    return leaving, list(zip(line, answers, strict=True))
 
 
 def _identifiers(character: Character, answer: Answer) -> tuple[str, ...]:
@@ -125,12 +129,12 @@ async def test_the_stored_token_expires_by_itself(admission: Admission, T: SpecT
     expect(await keys.ask("EXISTS", key), 1, why="control: the token is stored while the socket lives")
     gone = replace(await socket.drop(), run_queue=T.now().run_queue)
 
-    async def runs_out() -> float | None:
+    async def end_told() -> Moment | None:
+        asked = T.now()
         left = float(await keys.ask("PTTL", key)) / 1000
-        return left if left > 0 else None
+        return Moment(asked.lo + left, T.now().hi + left) if left > 0 else None
 
-    left, seen = await T.until(runs_out, give_up=T.prompt_never, what="a TTL of the stored token")
-    end = Moment(seen.lo + left, seen.hi + left)
+    end, _ = await T.until(end_told, give_up=T.prompt_never, what="a TTL of the stored token")
     T.at_most("token_ttl", since=gone, seen=end, tolerance="slack", what="the TTL of the stored token")
     await T.sleep_until(end, T.wait_tolerance, "the end of the TTL that Redis told")
     expect(await keys.ask("EXISTS", key), 0, why="the stored token after its life")

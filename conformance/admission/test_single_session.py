@@ -34,7 +34,7 @@ async def test_attempts_on_five_instances_at_once_give_one_session(admission: Ad
         await _one_winner(await _instances(admission), INSTANCES, admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-09", part=2)
+@verifies("AD-ADMIT-09", part=2, waits="5*prompt")
 async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
     arena = await admission.instance(capacity=AT_ONCE)
     await _one_winner([arena], AT_ONCE, admission.nodes)
@@ -42,7 +42,7 @@ async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission:
         await _one_winner([arena], 2 * len(admission.nodes), admission.nodes)
 
 
-@verifies("AD-ADMIT-09", part=2)
+@verifies("AD-ADMIT-09", part=2, waits="5*prompt")
 async def test_attempts_on_five_instances_over_three_nodes_give_one_session(admission: Admission) -> None:
     arenas = await _instances(admission)
     for _ in range(ROUNDS):

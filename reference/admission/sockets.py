@@ -106,9 +106,12 @@ class Sockets:
     async def refused(self, ws: web.WebSocketResponse, facts: Record, refusal: str) -> None:
         if refusal == "not_owner":
             self.node.events.emit(
-                "security_event", eventType="access_denied", userId=facts["userId"],
-                instanceId=facts["instanceId"], sessionId=facts["sessionId"],
-            )  # fmt: skip
+                "security_event",
+                eventType="access_denied",
+                userId=facts["userId"],
+                instanceId=facts["instanceId"],
+                sessionId=facts["sessionId"],
+            )
         await self.refuse(ws, REFUSED[refusal])
 
     async def live(self, socket: Socket, first: Record) -> None:
