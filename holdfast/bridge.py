@@ -74,10 +74,9 @@ async def in_thread(work: Callable[[Call], R], *, deadline: float) -> R:
         done.set_running_or_notify_cancel()
         try:
             done.set_result(work(bridge.call))
-        except _End:
-            done.set_exception(bridge.reason or asyncio.CancelledError())
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is awaited
-            done.set_exception(error)
+            # What ended the sync code counts, not what a library made of being ended.
+            done.set_exception(bridge.reason or (asyncio.CancelledError() if isinstance(error, _End) else error))
 
     # A daemon: a thread that computes without calling can't be ended, and must not keep the process.
     threading.Thread(target=run, name="bridge", daemon=True).start()

@@ -42,8 +42,8 @@ class Engine:
     def __init__(self, target: Target, stream: Stream, options: EngineOptions) -> None:
         self._stream = stream
         self._options = options
-        preload = [*python_modules(target), *options.preload, *_OUR_PROCESSES] if options.launcher == "fork" else _OUR_PROCESSES
-        self._guardian = Guardian.launch(preload=preload)
+        nodes = [*python_modules(target), *options.preload] if options.launcher == "fork" else []
+        self._guardian = Guardian.launch(preload=[*nodes, *_OUR_PROCESSES])
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="checks", daemon=True)
         self._thread.start()

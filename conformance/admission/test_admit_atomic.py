@@ -48,13 +48,13 @@ async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission:
     victim = admission.deployment.nodes[admission.nodes[0]]
     people: list[Character] = []
     for _ in range(KILLS):
-        fresh = await admission.characters(PER_KILL)
+        fresh, before = await admission.characters(PER_KILL), await _sessions(keys, arena)
         people += fresh
         load = admission.beside(_connect_all(admission, arena, fresh))
-        await _until_some_are_inside(keys, arena, T)
+        while not load.done() and await _sessions(keys, arena) < before + IN_FLIGHT / 2:
+            await T.sleep(T.prompt / 100, "the first admissions")
         await victim.kill()
-        answered = await load
-        admission.context.transcript.note(f"killed with {PER_KILL - answered} of {PER_KILL} attempts unanswered")
+        admission.context.transcript.note(f"killed when {await load} of {PER_KILL} attempts were answered")
         await _whole_or_none(keys, arena, people)
         await victim.restart()
     await _whole_or_none(keys, arena, people)
@@ -66,14 +66,8 @@ async def _connect_all(admission: Admission, arena: Instance, people: Sequence[C
     return sum(answer.answered for answer in answers)
 
 
-async def _until_some_are_inside(keys: Keys, arena: Instance, T: SpecTime) -> None:
-    slots = keys.name("session_instance", arena.id)
-    before = await keys.ask("SCARD", slots)
-
-    async def look() -> bool:
-        return bool(await keys.ask("SCARD", slots) >= before + IN_FLIGHT / 2)
-
-    await T.until(look, give_up=T.prompt_never, what="the first admissions", every=T.prompt / 100)
+async def _sessions(keys: Keys, arena: Instance) -> int:
+    return int(await keys.ask("SCARD", keys.name("session_instance", arena.id)))
 
 
 async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character]) -> None:

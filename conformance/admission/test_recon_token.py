@@ -231,7 +231,9 @@ async def _one_of_many(admission: Admission, T: SpecTime, nodes: list[str]) -> N
     arena, character = await admission.instance(), await admission.character()
     session, gone = await arena.dropped(character)
     await T.sleep_until(gone, T.prompt, "the target to notice the drop for certain")
-    chosen = itertools.islice(itertools.cycle(nodes), RIVALS)
+    chosen = list(itertools.islice(itertools.cycle(nodes), RIVALS))
+    # Over connections that stand already, the presentations arrive together.
+    await admission.parallel([partial(arena.status, character, node=node) for node in chosen])
     rivals = [partial(arena.connect, character, token=session.token, node=node) for node in chosen]
     answers = await admission.parallel(rivals)
 

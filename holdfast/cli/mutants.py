@@ -118,7 +118,8 @@ class _Matrix:
 
     def run(self, *, show: bool) -> None:
         jobs = self._jobs()
-        options = EngineOptions(overlap=overlap_for(self.target.time_scale), preload=_mutant_modules(self.catalogue.key))
+        modules = _mutant_modules(self.catalogue.key)
+        options = EngineOptions(overlap=overlap_for(self.target.time_scale), preload=modules)
         engine = Engine(self.target, Stream(None), options)
         try:
             engine.open()

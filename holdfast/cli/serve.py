@@ -1,4 +1,4 @@
-"""`holdfast serve`: the reference servers of a spec, standing until you stop them, with a descriptor to test them by."""
+"""`holdfast serve`: the reference servers of a spec, standing until you stop them, with a descriptor of them."""
 
 import contextlib
 import json
@@ -17,9 +17,7 @@ from holdfast.target import Target, builtin_path, load
 from holdfast.wiring import Engine, EngineOptions
 
 
-def serve(
-    key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None
-) -> int:
+def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None) -> int:
     catalogue, target = builtin(key), load(builtin_path(key)).at_scale(time_scale)
     target = replace(target, nodes=_so_many(target, nodes))
     timings = target.timings(catalogue)
