@@ -75,7 +75,10 @@ def make_plan(
     for row in catalogue:
         if not selection.takes(row):
             continue
-        parts = [_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]) for part in row.parts]
+        parts = [
+            _without_settings(_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]), checks, target)
+            for part in row.parts
+        ]
         parts = [part for part in parts if part.status != "outside-profile"]
         if deselected:
             parts = [part for part in parts if set(part.checks) - deselected]
@@ -108,6 +111,19 @@ def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[st
         return _blind(row, part, missing)
     known = any(entry.id == row.id and entry.part == part.number for entry in target.known_failures)
     return PlannedPart(part, "planned", checks=tuple(checks), known=known)
+
+
+def _without_settings(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
+    """A check that starts the target with another setting needs the descriptor to say how; without it, it is blind."""
+    missing = {check: sorted(checks[check].settings.keys() - target.settings.keys()) for check in part.checks}
+    runnable = tuple(check for check in part.checks if not missing[check])
+    if part.status != "planned" or not part.checks or runnable == part.checks:
+        return part
+    if runnable:
+        return replace(part, checks=runnable)
+    name = next(names[0] for names in missing.values())
+    reason = f"the target can't be started with another {name}"
+    return PlannedPart(part.part, "not-observable", reason, f"[settings] {name}")
 
 
 def _blind(row: Requirement, part: Part, missing: frozenset[Capability]) -> PlannedPart:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Self, TypeVar
 
 from holdfast.context import Context
@@ -117,17 +117,30 @@ class SpecTime:
         )
         self._conclude(scaled, judgement, elapsed, f"{what or 'it'} at least {limit:.2f} s")
 
-    def percentile(self, budget: str, samples: list[float], quantile: float) -> None:
-        """By order statistics on independent trials; too few samples is never a pass."""
-        scaled, bound = self.timings.of(budget), upper_bound(samples, quantile)
+    def percentile(
+        self, budget: str, samples: Sequence[float], quantile: float, spans: Sequence[Moment] | None = None
+    ) -> None:
+        """By order statistics on independent trials; too few samples is never a pass.
+
+        With `spans`, from when to when each sample ran, our own lag excuses only the samples that it fell upon.
+        """
+        scaled, bound = self.timings.of(budget), upper_bound(list(samples), quantile)
         if bound.value is None:
             raise Inconclusive(f"{budget}: {bound.samples} samples, {bound.needed} are needed for P{quantile * 100:g}")
         elapsed = Elapsed(bound.value, bound.value)
-        explained = self._context.audit.lag_between(self._context.transcript.started, time.monotonic())
         limit, note = scaled.seconds, f"P{quantile * 100:g} of {bound.samples}"
-        judgement = judge_at_most(elapsed, limit, explained)
+        judgement = judge_at_most(elapsed, limit, self._lag_in(samples, quantile, bound.value, spans))
         self._record(scaled, limit, 0.0, elapsed, judgement, _room(limit - bound.value, limit), note)
         self._conclude(scaled, judgement, elapsed, f"{note} under {limit:.3f} s")
+
+    def _lag_in(self, samples: Sequence[float], quantile: float, bound: float, spans: Sequence[Moment] | None) -> float:
+        """By how much the percentile would be lower without our own lag."""
+        lag_between = self._context.audit.lag_between
+        if spans is None:
+            return lag_between(self._context.transcript.started, time.monotonic())
+        own = [sample - lag_between(span.lo, span.hi) for sample, span in zip(samples, spans, strict=True)]
+        without = upper_bound(own, quantile).value
+        return bound - without if without is not None else 0.0
 
     def _explained(self, since: Moment, seen: Moment) -> float:
         lag = self._context.audit.lag_between(since.lo, seen.hi)

@@ -1,13 +1,15 @@
 """Faults between the nodes and their Redis, each with a receipt: a fault that was not there decides nothing."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer
 from holdfast.deployment import Link
 from holdfast.finding import Inconclusive
+from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
 
@@ -22,6 +24,23 @@ async def stalled(admission: Admission, *, node: str | None = None, direction: s
     if (await link.counters()).bytes_down != passed:
         raise Inconclusive(f"{link.name}: answers came through the stall")
     await _heal(admission, [link])
+
+
+async def during_stall(
+    admission: Admission, seconds: float, *calls: Callable[[], Awaitable[Answer]], direction: str = "both"
+) -> tuple[list[Answer], Moment]:
+    """Answers to calls that were sent into a stall of this length, and when they were sent."""
+    async with stalled(admission, direction=direction):
+        sent = admission.T.now()
+        under_way = asyncio.gather(*(call() for call in calls))
+        await admission.T.sleep_until(sent, seconds, "the stall to end")
+    return await under_way, sent
+
+
+def in_time(T: SpecTime, answer: Answer, *, sent: Moment, what: str) -> None:
+    """The answer came by the deadline that every attempt has."""
+    seen = Moment(answer.received, answer.received)
+    T.at_most("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what=what)
 
 
 @contextlib.asynccontextmanager

@@ -59,9 +59,8 @@ async def _survives(arena: Instance, character: Character, token: str) -> bool:
 
 @verifies("AD-STALE-04", waits="3*janitor_interval + slack")
 async def test_waiting_characters_are_no_orphans(admission: Admission, T: SpecTime) -> None:
-    arena, inside = await admission.instance(capacity=1), await admission.character()
-    _, socket = await arena.join(inside)
-    socket.keep_beating(T.heartbeat_interval / 2)
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
     line = await arena.line_up(5)
     start = T.now()
     for run in (1, 2, 3):
@@ -108,12 +107,10 @@ async def test_each_cleaned_session_is_logged_once(admission: Admission) -> None
 async def test_the_slots_fall_by_exactly_the_stale_sessions(admission: Admission, T: SpecTime) -> None:
     keys = admission.keys()
     arena = await admission.instance(capacity=STALE)
-    living = [await arena.join(character) for character in await admission.characters(3)]
-    for _, socket in living:
-        socket.keep_beating(T.heartbeat_interval / 2)
+    living = [await arena.hold() for _ in range(3)]
     silent = await arena.fill(5)
     expect(await keys.ask("SCARD", keys.name("session_instance", arena.id)), len(living) + len(silent))
     await T.sleep(admission.stale_bound(), "the janitor")
 
     members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
-    expect(set(members), {session.session_id for session, _ in living}, why="sessions that hold a slot")
+    expect(set(members), {held.answer.session_id for held in living}, why="sessions that hold a slot")

@@ -1,11 +1,8 @@
 """The 10 s rule (seed §9 Deterministic Outcome): every attempt settles in time, and truly."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.faults import stalled
+from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, queued, refused, success, timed_out, unavailable
@@ -14,17 +11,6 @@ from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
 OUTCOMES = ("success", "queued", "failed", "timeout")
-
-
-async def _during_stall(
-    admission: Admission, T: SpecTime, seconds: float, calls: Sequence[Callable[[], Awaitable[Answer]]]
-) -> tuple[list[Answer], Moment]:
-    """Answers to calls that were sent into a stall of this length, and when they were sent."""
-    async with stalled(admission):
-        start = T.now()
-        under_way = asyncio.gather(*(call() for call in calls))
-        await T.sleep_until(start, seconds, "the stall to end")
-    return await under_way, start
 
 
 def _received(answer: Answer) -> Moment:
@@ -39,26 +25,17 @@ async def test_every_attempt_settles_by_the_deadline_whatever_it_carries(admissi
     await arena.admit(replacing)
     offer = await arena.offer(replacing)
 
-    answers, sent = await _during_stall(
+    answers, sent = await during_stall(
         admission,
-        T,
         T.stall_long,
-        [
-            lambda: arena.connect(plain),
-            lambda: arena.connect(patient, extra={"timeout": 30000}),
-            lambda: arena.connect(dropped, token=reconnect.token),
-            lambda: arena.connect(replacing, replace=offer),
-        ],
+        lambda: arena.connect(plain),
+        lambda: arena.connect(patient, extra={"timeout": 30000}),
+        lambda: arena.connect(dropped, token=reconnect.token),
+        lambda: arena.connect(replacing, replace=offer),
     )
 
     for answer, what in zip(answers, ("plain", "timeout=30000", "reconnection", "replacement"), strict=True):
-        T.at_most(
-            "attempt_deadline",
-            since=sent,
-            seen=_received(answer),
-            tolerance="deadline_slack",
-            what=f"the answer to the {what} attempt",
-        )
+        in_time(T, answer, sent=sent, what=f"the answer to the {what} attempt")
         if answer.outcome not in OUTCOMES:
             raise Finding([f"outcome {outcome}" for outcome in OUTCOMES], answer.describe(), f"the {what} attempt")
 
@@ -66,7 +43,7 @@ async def test_every_attempt_settles_by_the_deadline_whatever_it_carries(admissi
 async def _timed_out(admission: Admission, T: SpecTime) -> tuple[Character, Answer, Moment]:
     """One attempt that a stall holds beyond the deadline, its answer, and when it was sent."""
     arena, character = await admission.instance(), await admission.character()
-    [answer], sent = await _during_stall(admission, T, T.stall_long, [lambda: arena.connect(character)])
+    [answer], sent = await during_stall(admission, T.stall_long, lambda: arena.connect(character))
     early = answer.received - answer.sent < T.attempt_deadline - T.deadline_slack
     if early and unavailable().matches(answer):
         raise NotApplicable("the target refuses with retry-after before the deadline, so no attempt of it expires")
@@ -81,7 +58,7 @@ async def test_an_expired_attempt_is_answered_with_timeout_at_the_deadline(admis
     expect({"sessionId", "position"} & set(answer.fields), set(), why="fields that a timeout must not have")
     seen = _received(answer)
     T.at_least("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what="the timeout")
-    T.at_most("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what="the timeout")
+    in_time(T, answer, sent=sent, what="the timeout")
 
 
 @verifies("AD-TIME-02", part=2, isolation="quiet", waits="stall_long + undo_settle")
@@ -137,7 +114,7 @@ async def test_every_outcome_is_told_as_soon_as_it_is_known(admission: Admission
 @verifies("AD-TIME-03", part=2, isolation="disruptive", waits="slow_admission")
 async def test_a_slow_admission_inside_the_deadline_is_a_success(admission: Admission, T: SpecTime) -> None:
     arena, character = await admission.instance(), await admission.character()
-    [answer], sent = await _during_stall(admission, T, T.slow_admission, [lambda: arena.connect(character)])
+    [answer], sent = await during_stall(admission, T.slow_admission, lambda: arena.connect(character))
     healed = T.now()
 
     on_time = answer.received - sent.lo >= T.attempt_deadline

@@ -3,9 +3,9 @@
 import asyncio
 
 from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, queued, refused, status, success
+from holdfast.conformance.admission.wire import queued, refused, status, success
 from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
 
@@ -17,8 +17,8 @@ MOMENTS = (0.25, 0.75, 1.25, 1.75, 2.25)
 @verifies("AD-DRAIN-01")
 async def test_a_draining_instance_refuses_newcomers_free_or_full(admission: Admission) -> None:
     free, full, other = [await admission.instance(capacity=1) for _ in range(3)]
-    inside, waiting, newcomer, late = await admission.characters(4)
-    await full.admit(inside)
+    await full.hold()
+    waiting, newcomer, late = await admission.characters(3)
     await full.enqueue(waiting)
     await free.drain()
     await full.drain()
@@ -30,14 +30,12 @@ async def test_a_draining_instance_refuses_newcomers_free_or_full(admission: Adm
     expect(await other.connect(newcomer), success(), why="control: an instance that is not draining takes it")
 
 
-@verifies("AD-DRAIN-02", waits="token_ttl/2 + 3*promote_within")
+@verifies("AD-DRAIN-02", waits="token_ttl/2 + 3*promote_within + wait_tolerance")
 async def test_a_draining_instance_serves_those_already_there(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=6)
-    people = await admission.characters(5)
-    playing = [(character, *await arena.join(character)) for character in people]
-    dropped = await admission.character()
-    session, gone = await arena.dropped(dropped)
+    *playing, losing = [await arena.hold() for _ in range(6)]
     line = await arena.line_up(3)
+    gone = await admission.lose(losing.socket)
     draining = T.now()
     await arena.drain()
 
@@ -45,20 +43,20 @@ async def test_a_draining_instance_serves_those_already_there(admission: Admissi
         expect((await arena.status(character)).position, position, why="a waiting client can still poll")
         expect(await arena.connect(character), queued(position=position), why="a repeated attempt returns its place")
     await T.sleep_until(draining, T.scaled(10), "the sockets to be left alone for a while")
-    for _, _, socket in playing:
-        await socket.beat()
+    for held in playing:
+        await held.socket.beat()
     await T.sleep_until(gone, T.token_ttl / 2, "half of the token's life")
-    answer = await arena.reclaim(dropped, session.token, gone=gone)
-    expect(answer, success(session.session_id), why="a dropped session can be resumed")
-    for (character, running, _), first in zip(playing, range(len(line)), strict=False):
-        await _release(arena, character, running, line[first:])
+    answer = await arena.reclaim(losing.character, losing.answer.token, gone=gone)
+    expect(answer, success(losing.answer.session_id), why="a dropped session can be resumed")
+    for first in range(len(line)):
+        await _release(arena, playing[first], line[first:])
 
 
-async def _release(arena: Instance, character: Character, session: Answer, line: list[Character]) -> None:
+async def _release(arena: Instance, leaving: Held, line: list[Character]) -> None:
     """One slot becomes free: the first in line gets it, and the others move up."""
     T = arena.admission.T
     freed = T.now()
-    expect(await arena.leave(session.session_id, character), status(200))
+    expect(await arena.leave(leaving.answer.session_id, leaving.character), status(200))
     _, seen = await arena.admitted(line[0], within=T.promote_never, since=freed)
     T.at_most("promote_within", since=freed, seen=seen, what="the promotion")
     for position, waiting in enumerate(line[1:]):
@@ -81,8 +79,8 @@ async def test_drain_concerns_one_instance_and_can_be_switched_off(admission: Ad
 @verifies("AD-DRAIN-03")
 async def test_no_newcomer_of_a_stampede_joins_after_the_acknowledgement(admission: Admission) -> None:
     arena = await admission.instance(capacity=1)
-    inside, waiting, *crowd = await admission.characters(2 + STAMPEDE)
-    await arena.admit(inside)
+    await arena.hold()
+    waiting, *crowd = await admission.characters(1 + STAMPEDE)
     await arena.enqueue(waiting)
     stampede = asyncio.ensure_future(admission.parallel([lambda c=c: arena.connect(c) for c in crowd]))  # type: ignore[misc]  # mypy can't see the bound default
     acknowledged = await arena.drain()
@@ -123,9 +121,8 @@ async def test_attempts_in_flight_do_not_join_after_the_acknowledgement(admissio
 async def _full(admission: Admission) -> tuple[Instance, Character]:
     """A full instance, and one character that waits and can tell its depth."""
     arena = await admission.instance(capacity=1)
-    inside, waiting = await admission.characters(2)
-    await arena.admit(inside)
-    await arena.enqueue(waiting)
+    await arena.hold()
+    [waiting] = await arena.line_up(1)
     return arena, waiting
 
 

@@ -25,7 +25,7 @@ NESTED = 5_000
 # Above Python's own limit for turning digits into a number, which is where servers stumble.
 DIGITS = "9" * 5_000
 OVERSIZED = 10_000_000
-EXAMPLES = 120
+EXAMPLES = 60
 
 # Not a JSON object with a character in it, however it is read.
 NO_OBJECT = [

@@ -1,13 +1,12 @@
 """What a timed-out attempt leaves behind (seed §9 Deterministic Outcome): nothing."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.faults import stalled
+from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import Answer, queued, refused, status, success, timed_out, unavailable
@@ -23,13 +22,12 @@ async def _expired(
     admission: Admission, T: SpecTime, direction: str, *calls: Callable[[], Awaitable[Answer]]
 ) -> Moment:
     """All these attempts answered in vain during a stall; returns when it was over."""
-    async with stalled(admission, direction=direction):
-        start = T.now()
-        answers = asyncio.gather(*(call() for call in calls))
-        await T.sleep_until(start, T.stall_long, "the stall to end")
-    for answer in await answers:
+    answers, sent = await during_stall(admission, T.stall_long, *calls, direction=direction)
+    healed = T.now()
+    for answer in answers:
+        in_time(T, answer, sent=sent, what="the answer to an attempt during the stall")
         expect(answer, timed_out(), unavailable(), why="an attempt during the stall")
-    return T.now()
+    return healed
 
 
 async def _undone(T: SpecTime, healed: Moment, look: Callable[[], Awaitable[bool]], *, what: str) -> None:
@@ -59,8 +57,8 @@ async def test_a_timed_out_attempt_holds_no_slot(admission: Admission, T: SpecTi
 @verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle")
 async def test_a_timed_out_attempt_holds_no_place_in_line(admission: Admission, T: SpecTime, direction: str) -> None:
     arena = await admission.instance(capacity=1)
-    inside, waiting, late = await admission.characters(3)
-    await arena.admit(inside)
+    await arena.hold()
+    waiting, late = await admission.characters(2)
     await arena.enqueue(waiting)
     healed = await _expired(admission, T, direction, lambda: arena.connect(late))
 
@@ -102,9 +100,9 @@ async def test_a_timed_out_reconnect_or_replacement_changes_nothing(
 @verifies("AD-TIME-05", part=2, isolation="disruptive", waits="stall_long + undo_settle")
 async def test_a_timed_out_attempt_leaves_no_record(admission: Admission, T: SpecTime, direction: str) -> None:
     free, full = await admission.instance(), await admission.instance(capacity=1)
-    inside, other, late, queueing = await admission.characters(4)
-    await free.admit(other)
-    await full.admit(inside)
+    await free.hold()
+    await full.hold()
+    late, queueing = await admission.characters(2)
     healed = await _expired(admission, T, direction, lambda: free.connect(late), lambda: full.connect(queueing))
 
     keys = admission.keys()

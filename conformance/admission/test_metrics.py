@@ -52,10 +52,10 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
     inside, outdated, waiting, failing = await admission.characters(4)
     await arena.lock(failing)
     for reason, attempt, legal in (
+        ("throttled", partial(arena.connect, failing), locked()),
         ("success", partial(arena.connect, inside), success()),
         ("failed", partial(arena.fail, outdated), refused("VERSION_MISMATCH")),
         ("queued", partial(arena.connect, waiting), queued()),
-        ("throttled", partial(arena.connect, failing), locked()),
     ):
         before = await _attempts(admission)
         expect(await attempt(), legal)

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
-from holdfast.conformance.admission.faults import redis_down, service_back, stalled
+from holdfast.conformance.admission.faults import in_time, redis_down, service_back, stalled
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import (
     Answer,
@@ -21,7 +21,6 @@ from holdfast.conformance.admission.wire import (
 )
 from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
 REFUSALS = 20
 NEWCOMERS = 20
@@ -32,27 +31,22 @@ async def _refused_in_time(
 ) -> None:
     """The first attempt after the fault began, many more at once, and a poll: each is told when to try again."""
     arena = await admission.instance(capacity=1)
-    inside, waiting, first, *rest = await admission.characters(2 + REFUSALS)
-    await arena.admit(inside)
-    await arena.enqueue(waiting)
+    await arena.hold()
+    [waiting] = await arena.line_up(1)
+    first, *rest = await admission.characters(REFUSALS)
     async with fault:
         for batch in ([first], rest):
             sent = T.now()
             for answer in await asyncio.gather(*(arena.connect(character) for character in batch)):
-                _in_time(T, sent, answer)
+                in_time(T, answer, sent=sent, what="the refusal")
                 expect(answer, *legal)
                 _same_hint(answer)
         sent = T.now()
         poll = await arena.status(waiting)
-        _in_time(T, sent, poll)
+        in_time(T, poll, sent=sent, what="the answer to a poll")
         expect(poll, status(503), why="status of a waiting character")
         if not poll.headers.get("Retry-After", "").isdigit():
             raise Finding(["a Retry-After header in seconds"], f"{poll.headers.get('Retry-After')!r}", poll.describe())
-
-
-def _in_time(T: SpecTime, sent: Moment, answer: Answer) -> None:
-    seen = Moment(answer.received, answer.received)
-    T.at_most("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what="the answer")
 
 
 def _same_hint(answer: Answer) -> None:
@@ -74,34 +68,33 @@ async def test_while_redis_is_blackholed_each_attempt_is_answered_in_time(admiss
 @verifies("AD-OUT-02", isolation="disruptive", waits="attempt_deadline + recovery")
 async def test_nothing_is_admitted_queued_or_replaced_without_redis(admission: Admission, T: SpecTime) -> None:
     free, full = await admission.instance(capacity=100), await admission.instance(capacity=1)
-    inside, probe, *line = await admission.characters(4)
-    await full.admit(inside)
-    for character in line:
-        await full.enqueue(character)
+    await full.hold()
+    line, probe = await full.line_up(2), await admission.character()
     to_free, to_full = await admission.characters(NEWCOMERS), await admission.characters(NEWCOMERS)
-    running = [(character, await free.offer(character)) for character, _ in await free.fill(4)]
-    dropped = [(character, *await free.join(character)) for character in await admission.characters(4)]
+    running, dropped = [await free.hold() for _ in range(4)], [await free.hold() for _ in range(4)]
+    offers = [await free.offer(held.character) for held in running]
     gone = T.now()
-    for *_, socket in dropped:
-        await socket.drop()
+    for held in dropped:
+        await held.socket.drop()
     await T.sleep(T.wait_tolerance, "the target to notice the drops")
 
     async with redis_down(admission):
         answers = await asyncio.gather(
             *(free.connect(character) for character in to_free),
             *(full.connect(character) for character in (*to_full, *line)),
-            *(free.connect(character, replace=offer) for character, offer in running),
-            *(free.connect(character, token=session.token) for character, session, _ in dropped),
+            *(free.connect(held.character, replace=offer) for held, offer in zip(running, offers, strict=True)),
+            *(free.connect(held.character, token=held.answer.token) for held in dropped),
         )
     admitted = [answer for answer in answers if answer.outcome in ("success", "queued")]
     expect(outcomes(admitted), {}, why="attempts that succeeded or were queued without Redis")
     await service_back(free, probe, since=T.now())
 
-    for character, session, _ in dropped:
-        answer = await free.reclaim(character, session.token, gone=gone)
-        expect(answer, success(session.session_id), why="the token presented during the outage is still good")
-    for character, _ in running:
-        expect(await free.connect(character), refused("ALREADY_IN_SESSION"), why="its session was not replaced")
+    for held in dropped:
+        answer = await free.reclaim(held.character, held.answer.token, gone=gone)
+        expect(answer, success(held.answer.session_id), why="the token presented during the outage is still good")
+    for held in running:
+        await held.socket.beat()
+        expect(await free.connect(held.character), refused("ALREADY_IN_SESSION"), why="its session was not replaced")
     await _unknown_so_far(free, to_free, full, [*line, *to_full], len(line))
 
 
@@ -142,8 +135,8 @@ async def test_a_node_cut_off_from_redis_refuses_while_another_serves(admission:
 @verifies("AD-OUT-06", isolation="disruptive", waits="attempt_deadline + prompt")
 async def test_metrics_can_be_scraped_without_redis(admission: Admission, T: SpecTime, fault: str) -> None:
     arena = await admission.instance()
-    inside, *people = await admission.characters(4)
-    await arena.admit(inside)
+    await arena.hold()
+    people = await admission.characters(3)
     before = await admission.metrics()
     async with redis_down(admission) if fault == "refused" else stalled(admission):
         answers = await asyncio.gather(*(arena.connect(character) for character in people))

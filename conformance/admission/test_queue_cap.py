@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance
+from holdfast.conformance.admission.client import Admission, Held, Instance, moment
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, queued, refused, status
 from holdfast.finding import Inconclusive, expect
@@ -76,7 +76,8 @@ async def test_polls_at_the_cap_are_answered_fast(admission: Admission, T: SpecT
 
     refusals = [answer for answer in answers if answer.status != 200]
     assert not refusals, f"{len(refusals)} of {len(answers)} polls were not answered well: {refusals[0].describe()}"
-    T.percentile("rank_p95", [answer.received - answer.sent for answer in answers], 0.95)
+    spans = [moment(answer) for answer in answers]
+    T.percentile("rank_p95", [span.hi - span.lo for span in spans], 0.95, spans)
 
 
 async def _poll_at_the_cadence(arena: Instance, crowd: list[Character], seconds: float, T: SpecTime) -> list[Answer]:

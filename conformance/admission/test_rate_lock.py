@@ -1,6 +1,7 @@
 """The lock of the limiter (seed §3 Rate Limiting, upstream FR-013): when it falls, how long it holds, what it tells."""
 
 import math
+from dataclasses import dataclass
 
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, moment
@@ -119,10 +120,10 @@ async def test_under_lock_no_record_of_session_or_queue_is_written(admission: Ad
         expect(waiting, None, why="queue:pending")
 
 
+@dataclass(frozen=True)
 class _Tried:
-    def __init__(self, lock: Answer, places: list[tuple[Instance, Character]]) -> None:
-        self.lock = lock
-        self.places = places
+    lock: Answer
+    places: list[tuple[Instance, Character]]
 
 
 async def _try_all_under_lock(admission: Admission, T: SpecTime, user: User, full: Instance) -> _Tried:

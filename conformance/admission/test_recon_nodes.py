@@ -8,13 +8,13 @@ from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, success, timed_out
-from holdfast.finding import Inconclusive, expect
+from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment, samples_needed
 
 CROWD = 50
-# With more misses than these even a longer run could not show the share.
-MISSES_TOLERATED = 2
+# With more misses than these the row is missed; each, and each drop that we could not use, asks for another wave.
+MISSES_TOLERATED, WAVES = 2, 3
 ARRIVING_AT_ONCE = 16
 
 
@@ -110,16 +110,19 @@ async def test_a_socket_cut_off_from_its_client_never_lives_beside_the_new_one(
 @verifies("AD-RECON-10", waits="2*token_ttl")
 async def test_nearly_all_reconnects_within_the_life_of_the_token_succeed(admission: Admission, T: SpecTime) -> None:
     least = T.share("reconnect_success_min")
-    arena = await admission.instance(capacity=samples_needed(least, misses=MISSES_TOLERATED))
+    arena = await admission.instance(capacity=2 * samples_needed(least, misses=MISSES_TOLERATED))
     tried = missed = 0
-    while missed <= MISSES_TOLERATED and tried < (wanted := samples_needed(least, misses=missed)):
-        back = await _drop_and_come_back(arena, T, wanted - tried)
-        tried, missed = wanted, missed + back.count(False)
-    admission.context.transcript.note(f"{tried} drops, {missed} sessions not resumed")
-    assert missed <= MISSES_TOLERATED, f"{missed} of {tried} reconnects failed; that does not show {least:.0%}"
+    for _ in range(WAVES):
+        back = await _drop_and_come_back(arena, T, samples_needed(least, misses=missed) - tried)
+        tried, missed = tried + len(back) - back.count(None), missed + back.count(False)
+        if missed > MISSES_TOLERATED:
+            raise Finding([f"at least {least:.0%} of the reconnects succeed"], f"{missed} of {tried} failed")
+        if tried >= samples_needed(least, misses=missed):
+            return
+    raise Inconclusive(f"{tried} drops with {missed} misses are too few to show {least:.0%}")
 
 
-async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[bool]:
+async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[bool | None]:
     """Every drop is a trial of its own, with its own time away; arrivals are spread to spare the machine."""
     admission, arrivals = arena.admission, asyncio.Semaphore(ARRIVING_AT_ONCE)
     draw = admission.context.random
@@ -127,13 +130,17 @@ async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[
     return await admission.parallel([partial(_comes_back, arena, T, arrivals, each) for each in away], at_once=count)
 
 
-async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore, away: float) -> bool:
+async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore, away: float) -> bool | None:
+    """Whether the session was resumed and is served; None where we came too late ourselves."""
     async with arrivals:
         character = await arena.admission.character()
         session, socket = await arena.join(character)
         gone = await socket.drop()
     await T.sleep_until(gone, away, "the reconnects")
-    answer = await arena.reclaim(character, session.token, gone=gone)
+    try:
+        answer = await arena.reclaim(character, session.token, gone=gone)
+    except Inconclusive:
+        return None
     if answer.session_id != session.session_id:
         return False
     await T.sleep(T.wait_tolerance, "what a client takes to open its socket")

@@ -15,7 +15,8 @@ from holdfast.timeline import Moment
 
 Admitted = tuple[Character, Answer]
 
-RIVALS = 20
+# A race is won by chance now and then, seldom twice.
+RIVALS, RACES = 20, 2
 MALFORMED = "x"
 
 
@@ -217,14 +218,16 @@ async def test_a_used_token_is_dead_and_its_successor_has_a_full_life(admission:
     expect(await arena.reclaim(character, second.token, gone=gone), success(first.session_id))
 
 
-@verifies("AD-RECON-07", waits="prompt")
+@verifies("AD-RECON-07", waits="2*prompt")
 async def test_one_of_many_presentations_at_once_succeeds(admission: Admission, T: SpecTime) -> None:
-    await _one_of_many(admission, T, admission.nodes[:1])
+    for _ in range(RACES):
+        await _one_of_many(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-RECON-07", part=2, waits="prompt")
+@verifies("AD-RECON-07", part=2, waits="2*prompt")
 async def test_one_of_many_presentations_over_all_nodes_succeeds(admission: Admission, T: SpecTime) -> None:
-    await _one_of_many(admission, T, admission.nodes)
+    for _ in range(RACES):
+        await _one_of_many(admission, T, admission.nodes)
 
 
 async def _one_of_many(admission: Admission, T: SpecTime, nodes: list[str]) -> None:

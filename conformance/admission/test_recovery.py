@@ -3,10 +3,9 @@
 import asyncio
 
 from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.faults import redis_cut, service_back
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.finding import Finding, Inconclusive, NotObservable, expect
 from holdfast.spectime import SpecTime
@@ -16,25 +15,24 @@ from holdfast.timeline import Moment
 CADENCE = 0.9
 CUTS, CROWD = 3, 12
 
-Playing = tuple[Character, Answer, Socket]
 
-
-async def _play(arena: Instance, count: int) -> list[Playing]:
+async def _play(arena: Instance, count: int) -> list[Held]:
+    """So many sessions with their sockets, whose beats are left to the check."""
     people = await arena.admission.characters(count)
-    return [(character, *await arena.join(character)) for character in people]
+    return [Held(character, *await arena.join(character)) for character in people]
 
 
-async def _all_as_before(arena: Instance, playing: list[Playing]) -> None:
+async def _all_as_before(arena: Instance, playing: list[Held]) -> None:
     """Everybody's socket is served, and its session has its old id."""
-    for character, _, socket in playing:
-        await socket.beat()
-        expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="its session is still there")
-    gone = [await socket.drop() for _, _, socket in playing]
+    for held in playing:
+        await held.socket.beat()
+        expect(await arena.connect(held.character), refused("ALREADY_IN_SESSION"), why="its session is still there")
+    gone = [await held.socket.drop() for held in playing]
     T = arena.admission.T
     await T.sleep(T.wait_tolerance, "the target to notice the drops")
-    for (character, session, _), dropped in zip(playing, gone, strict=True):
-        answer = await arena.reclaim(character, session.token, gone=dropped)
-        expect(answer, success(session.session_id), why="its token of before the outage, and its session")
+    for held, dropped in zip(playing, gone, strict=True):
+        answer = await arena.reclaim(held.character, held.answer.token, gone=dropped)
+        expect(answer, success(held.answer.session_id), why="its token of before the outage, and its session")
 
 
 @verifies("AD-OUT-03", isolation="disruptive", waits="outage_long + janitor_check + wait_tolerance")
@@ -55,19 +53,19 @@ async def test_beating_sessions_survive_an_outage_longer_than_the_stale_limit(
     await _all_as_before(arena, playing)
 
 
-async def _beat_all(T: SpecTime, playing: list[Playing], since: Moment, at: list[float]) -> None:
+async def _beat_all(T: SpecTime, playing: list[Held], since: Moment, at: list[float]) -> None:
     for seconds in at:
         await T.sleep_until(since, seconds, "the next heartbeats")
-        for _, _, socket in playing:
-            if not socket.open_now:
-                raise Finding(["the socket stays open"], socket.describe(), "while Redis is away, or after it")
-            await socket.beat()
+        for held in playing:
+            if not held.socket.open_now:
+                raise Finding(["the socket stays open"], held.socket.describe(), "while Redis is away, or after it")
+            await held.socket.beat()
 
 
 @verifies("AD-OUT-04", isolation="disruptive", waits="2*attempt_deadline + recovery + wait_tolerance")
 async def test_service_returns_by_itself_and_all_is_as_before(admission: Admission, T: SpecTime) -> None:
     arena, free = await admission.instance(capacity=3), await admission.instance()
-    playing, line = await _play(arena, 3), await arena.line_up(5)
+    playing, line = [await arena.hold() for _ in range(3)], await arena.line_up(5)
     probe = await admission.character()
     async with redis_cut(admission):
         await T.sleep(T.scaled(20), "the outage")
@@ -132,24 +130,24 @@ async def test_after_lost_replies_every_character_has_one_record(admission: Admi
     expect(sorted(members), sorted(markers), why="members of session:instance, against the markers")
 
 
-async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list[Playing], Moment]:
+async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list[Held], Moment]:
     """A full instance whose Redis lost everything; the instance is registered again, the newcomers have tried."""
     arena = await admission.instance(capacity=2)
     playing = await _play(arena, 2)
-    for _, _, socket in playing:
-        socket.keep_beating(T.heartbeat_interval)
+    for held in playing:
+        held.socket.keep_beating(T.heartbeat_interval)
     newcomers = await admission.characters(10)
     store = admission.deployment.store
     if store is None:
         raise NotObservable("[[node]] start with {redis}: only a Redis of ours can be restarted empty")
     await store.restart(empty=True)
     back = T.now()
-    await _registered_again(admission, arena, [character for character, *_ in playing] + newcomers, back)
+    await _registered_again(admission, arena, [held.character for held in playing] + newcomers, back)
     for character in newcomers:
         answer = await arena.connect(character)
         if answer.outcome == "success":
             socket = await arena.try_attach({"sessionId": answer.session_id}, character.user)
-            playing.append((character, answer, socket))
+            playing.append(Held(character, answer, socket))
     return arena, playing, back
 
 
@@ -169,21 +167,21 @@ async def _registered_again(admission: Admission, arena: Instance, people: list[
 
 @verifies("AD-OUT-05", isolation="disruptive", waits="2*recovery")
 async def test_an_empty_redis_does_not_oversell(admission: Admission, T: SpecTime) -> None:
-    _, sockets, back = await _back_empty(admission, T)
+    _, playing, back = await _back_empty(admission, T)
     for times in (1, 1.5, 2):
         await T.sleep_until(back, times * T.recovery, "the nodes to put it right")
-        open_now = sum(socket.open_now for _, _, socket in sockets)
+        open_now = sum(held.socket.open_now for held in playing)
         assert open_now <= 2, f"{open_now} sockets are open on an instance for 2, {times} x recovery after the restart"
 
 
 @verifies("AD-OUT-05", part=2, isolation="disruptive", waits="2*recovery")
 async def test_an_empty_redis_learns_the_sessions_of_open_sockets(admission: Admission, T: SpecTime) -> None:
-    arena, sockets, back = await _back_empty(admission, T)
+    arena, playing, back = await _back_empty(admission, T)
     keys = admission.keys()
 
     async def told() -> bool:
         members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
-        return set(members) == {session.session_id for _, session, socket in sockets if socket.open_now}
+        return set(members) == {held.answer.session_id for held in playing if held.socket.open_now}
 
     _, seen = await T.until(
         told, give_up=T.recovery_never, since=back, what="members of session:instance to be the open sockets"

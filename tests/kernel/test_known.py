@@ -32,15 +32,29 @@ def test_only_failures_are_excused(verdict: Verdict) -> None:
 
 def row(*, known_row: bool, known_part: bool, verdicts: tuple[str, str]) -> str:
     parts = [
-        {"part": n, "needs": ["wire"], "observe": "", "status": "planned", "checks": [f"t::test_{n}"], "known": n == 2 and known_part}
+        {
+            "part": n,
+            "needs": ["wire"],
+            "observe": "",
+            "status": "planned",
+            "checks": [f"t::test_{n}"],
+            "known": n == 2 and known_part,
+        }
         for n in (1, 2)
     ]
     plan: dict[str, Any] = {
         "event": "plan",
-        "rows": [{"id": "AD-X-01", "spec": "x", "level": "MUST", "title": "", "text": "", "known": known_row, "parts": parts}],
+        "rows": [
+            {"id": "AD-X-01", "spec": "x", "level": "MUST", "title": "", "text": "", "known": known_row, "parts": parts}
+        ],
     }
     finished = [
-        {"event": "check.finished", "check": f"t::test_{n}", "verdict": verdict, "verifies": [{"id": "AD-X-01", "part": n}]}
+        {
+            "event": "check.finished",
+            "check": f"t::test_{n}",
+            "verdict": verdict,
+            "verifies": [{"id": "AD-X-01", "part": n}],
+        }
         for n, verdict in enumerate(verdicts, 1)
     ]
     return str(fold_events([plan, *finished]).to_json()["requirements"][0]["verdict"])

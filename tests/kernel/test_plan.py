@@ -1,0 +1,77 @@
+import dataclasses
+
+import pytest
+
+from holdfast.catalogue import builtin
+from holdfast.check import CheckSpec, Claim
+from holdfast.plan import PlanError, Selection, make_plan, plan_fields, within_budget
+from holdfast.target import Target, builtin_path, load
+
+ADMISSION = builtin("admission")
+REFERENCE = load(builtin_path("admission"))
+
+
+def check(*claims: Claim, waits: str = "0", settings: dict[str, str] | None = None) -> CheckSpec:
+    return CheckSpec(lambda: None, list(claims), waits=waits, settings=settings or {})
+
+
+def planned(target: Target, **checks: CheckSpec) -> dict[str, list[tuple[str, str | None]]]:
+    only = Selection(only=tuple({claim.id for spec in checks.values() for claim in spec.claims}))
+    plan = make_plan(ADMISSION, target, checks, only)
+    return {row: [(part.status, part.hook) for part in parts] for row, parts in plan.rows.items()}
+
+
+def test_parts_outside_the_profile_are_no_part_of_the_answer() -> None:
+    wire = dataclasses.replace(REFERENCE, profile="wire")
+    rows = planned(wire, a=check(Claim("AD-RECON-09")), b=check(Claim("AD-OBS-01")))
+    assert rows == {"AD-RECON-09": [("planned", None)]}
+
+
+def test_a_part_without_its_capability_names_the_hook() -> None:
+    blind = dataclasses.replace(REFERENCE, observe={})
+    assert planned(blind, a=check(Claim("AD-OBS-01"))) == {"AD-OBS-01": [("not-observable", "[observe] events")]}
+
+
+def test_a_check_with_a_setting_that_the_target_does_not_take_is_blind() -> None:
+    bare = dataclasses.replace(REFERENCE, settings={})
+    rows = planned(bare, a=check(Claim("AD-VER-01"), settings={"current_build": "1.4.0"}))
+    assert rows == {"AD-VER-01": [("not-observable", "[settings] current_build")]}
+
+
+def test_a_group_selects_all_its_rows_and_a_level_leaves_weaker_ones_out() -> None:
+    plan = make_plan(ADMISSION, REFERENCE, {}, Selection(only=("AD-QUEUE",), level="must"))
+    assert len(plan.rows) == 9
+    assert all(ADMISSION.requirements[row].level == "MUST" for row in plan.rows)
+
+
+@pytest.mark.parametrize(
+    ("claims", "complaint"),
+    [
+        ([Claim("AD-NONE-01")], "no requirement of admission"),
+        ([Claim("AD-RATE-03", 2)], "part 2 of AD-RATE-03, which has 1"),
+        ([Claim("AD-RATE-03"), Claim("AD-QUEUE-08")], "a MUST and a SHOULD at once"),
+    ],
+)
+def test_a_claim_that_fits_no_row_is_our_mistake(claims: list[Claim], complaint: str) -> None:
+    with pytest.raises(PlanError, match=complaint):
+        make_plan(ADMISSION, REFERENCE, {"a": check(*claims)}, Selection())
+
+
+def test_a_budget_keeps_the_short_checks_and_says_what_it_left_out() -> None:
+    checks = {"short": check(Claim("AD-RATE-03")), "long": check(Claim("AD-RATE-01"), waits="2*rate_lock")}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
+    timings = REFERENCE.timings(ADMISSION)
+    within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
+    assert list(plan.checks) == ["short"]
+    assert [left["id"] for left in plan.left_out] == ["long"]
+
+
+def test_the_announced_plan_names_the_longest_check_and_the_sum() -> None:
+    checks = {
+        "a": check(Claim("AD-RATE-03"), waits="rate_window"),
+        "b": check(Claim("AD-RATE-01"), waits="rate_lock/2"),
+    }
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
+    fields = plan_fields(plan, ADMISSION, REFERENCE.timings(ADMISSION), 24)
+    assert fields["longest_check"] == {"check": "a", "planned_s": 12.0}
+    assert fields["planned_sum_s"] == 18.0
