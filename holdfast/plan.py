@@ -26,7 +26,17 @@ class Selection:
     def takes(self, row: Requirement) -> bool:
         if self.level and LEVELS.index(row.level) > LEVELS.index(self.level.upper()):
             return False
-        return not self.only or any(row.id == wanted or row.id.startswith(f"{wanted}-") for wanted in self.only)
+        return not self.only or any(_names(wanted, row) for wanted in self.only)
+
+    def check(self, catalogue: Catalogue) -> None:
+        """What was asked for by a name that does not exist must not be left out in silence."""
+        for wanted in self.only:
+            if not any(_names(wanted, row) for row in catalogue):
+                raise PlanError(f"{wanted}: no requirement or group of {catalogue.key}; see holdfast requirements")
+
+
+def _names(wanted: str, row: Requirement) -> bool:
+    return row.id == wanted or row.id.startswith(f"{wanted}-")
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ def make_plan(
 ) -> Plan:
     """`checks` are all checks of the suite by id; `deselected` those that the user left out by name."""
     _validate(catalogue, checks)
+    selection.check(catalogue)
     plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
     by_claim = _by_claim(checks)
     for row in catalogue:

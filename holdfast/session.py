@@ -1,6 +1,5 @@
 """One run of the suite against one target, from the plan to the last event."""
 
-import dataclasses
 import datetime as dt
 import platform
 import shlex
@@ -253,10 +252,10 @@ def _target(options: Options) -> Target:
     path = Path(options.target)
     if not path.exists() and builtin_path(options.target).is_file():
         path = builtin_path(options.target)
-    target = load(path).at_scale(options.time_scale)
+    target = load(path).at_scale(options.time_scale).with_profile(options.profile)
     if options.violate:
         target = target.with_setting("violate", options.violate)
-    return dataclasses.replace(target, profile=options.profile) if options.profile else target
+    return target
 
 
 def _finding_text(outcome: Outcome) -> str:

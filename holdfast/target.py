@@ -131,7 +131,10 @@ class Target:
         return Timings(catalogue, self.time_scale, self.timing_overrides, limits)
 
     def at_scale(self, scale: float | None) -> "Target":
-        return self if scale is None else replace(self, time_scale=scale)
+        return self if scale is None else replace(self, time_scale=_scale(scale))
+
+    def with_profile(self, profile: str | None) -> "Target":
+        return self if profile is None else replace(self, profile=_profile(profile))
 
     def with_setting(self, name: str, value: str) -> "Target":
         return replace(self, extra_settings={**self.extra_settings, name: value})
@@ -158,18 +161,12 @@ def load(path: Path) -> Target:
 
 def _read(data: dict[str, Any], path: Path) -> Target:
     head = data["target"]
-    profile = head.get("profile", "wire")
-    if profile not in PROFILES:
-        raise ValueError(f"[target] profile: {profile!r} is none of {', '.join(PROFILES)}")
-    scale = float(head.get("time_scale", 1))
-    if not 0 < scale <= 1:
-        raise ValueError(f"[target] time_scale: {scale:g} is not above 0 and at most 1")
     return Target(
         name=head["name"],
         spec=head["spec"],
         version=str(head.get("version", "")),
-        profile=profile,
-        time_scale=scale,
+        profile=_profile(head.get("profile", "wire")),
+        time_scale=_scale(float(head.get("time_scale", 1))),
         file=path,
         nodes=tuple(node for entry in data["node"] for node in _nodes(entry)),
         settings={name: _setting(name, value) for name, value in data.get("settings", {}).items()},
@@ -183,6 +180,18 @@ def _read(data: dict[str, Any], path: Path) -> Target:
         dialect=data.get("dialect", {}),
         known_failures=tuple(_known(key, entry) for key, entry in data.get("known_failures", {}).items()),
     )
+
+
+def _profile(profile: str) -> str:
+    if profile not in PROFILES:
+        raise TargetError(f"[target] profile: {profile!r} is none of {', '.join(PROFILES)}")
+    return profile
+
+
+def _scale(scale: float) -> float:
+    if not 0 < scale <= 1:
+        raise TargetError(f"[target] time_scale: {scale:g} is not above 0 and at most 1")
+    return scale
 
 
 def _nodes(entry: dict[str, Any]) -> list[NodeSpec]:

@@ -91,4 +91,6 @@ def upper_bound(samples: list[float], quantile: float, confidence: float = 0.95)
 
 
 def _binomial_cdf(k: int, n: int, p: float) -> float:
-    return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+    """Through logarithms: with some thousand samples the coefficients no longer fit into a float."""
+    terms = (math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in range(k + 1))
+    return math.fsum(math.exp(c + i * math.log(p) + (n - i) * math.log1p(-p)) for i, c in enumerate(terms))

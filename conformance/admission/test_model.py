@@ -88,9 +88,9 @@ class Search:
     def record(self, story: list[str], failure: AssertionError) -> None:
         self._found_at = self._found_at or time.monotonic()
         if self.found is None or len(story) <= self._length:
-            expected = failure.expected if isinstance(failure, Finding) else ["the rules of queue and session"]
-            seen = failure.seen if isinstance(failure, Finding) else str(failure)
-            self.found, self._length = Finding(expected, seen, f"after {'; '.join(story)}"), len(story)
+            told = failure if isinstance(failure, Finding) else Finding(["the rules kept"], str(failure))
+            why = f"{told.why}; " if told.why else ""
+            self.found, self._length = Finding(told.expected, told.seen, f"{why}after: {'; '.join(story)}"), len(story)
 
 
 class Play:
@@ -141,13 +141,18 @@ class Play:
         return [who for who in PEOPLE if self.model.home(who) and not self.model.in_limbo(who)]
 
     def replaceable(self) -> list[str]:
-        """Drain makes no replacement."""
+        """Drain makes no replacement, and a suspended character gets none."""
         return [who for who in self.inside() if not self.model.rooms[self.model.home(who) or ""].draining]
 
     def rivals(self, leaver: str) -> list[str]:
-        """Who may try for the slot that this one leaves: those in line for it and those outside."""
+        """Who may try for the slot that this one leaves: those in line for it and those outside.
+
+        With a passed-over entry in that line it is open whether it makes a newcomer wait.
+        """
         model = self.model
         here = (None, model.home(leaver))
+        if model.rooms[model.home(leaver) or ""].passed_over:
+            return []
         barred = [who for who in PEOPLE if model.home(who) or model.in_limbo(who) or who in model.suspended]
         return [who for who in PEOPLE if who not in barred and model.post(who) in here]
 
@@ -193,10 +198,15 @@ class Play:
         """The session changes, nothing else does; whether an offer is made at all, other checks judge."""
         where = self.model.home(who) or ""
         arena, character = self._arenas[where], self._people[who]
-        offer = (await arena.connect(character)).offer
-        if not offer:
+        legal = self.model.connect(who, where)
+        if not self._may_be_refused(who, legal[0].outcome):
             return
-        answer = await arena.connect(character, replace=offer)
+        refusal = await arena.connect(character)
+        self._tell(f"{who} connects to {where} again: {_said(refusal)}")
+        expect(refusal, *legal)
+        if not refusal.offer:
+            return
+        answer = await arena.connect(character, replace=refusal.offer)
         self._tell(f"{who} replaces its session on {where}: {_said(answer)}")
         expect(answer, success())
         self._note_session(who, answer)

@@ -1,6 +1,7 @@
 """`holdfast`: the command line. Heavy parts are imported in the commands that need them."""
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,17 @@ app = typer.Typer(
 Key = Annotated[str, typer.Argument(help="a spec, e.g. admission")]
 Target = Annotated[Path | None, typer.Option(help="descriptor of the target; the built-in reference if left out")]
 Json = Annotated[bool, typer.Option("--json", help="one JSON document on standard output, nothing else")]
+
+
+class Level(StrEnum):
+    MUST = "must"
+    SHOULD = "should"
+    MAY = "may"
+
+
+class Launcher(StrEnum):
+    FORK = "fork"
+    EXEC = "exec"
 
 
 def _version(*, wanted: bool) -> None:
@@ -52,14 +64,14 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option(help="this requirement (AD-RATE-03) or group (AD-RATE) alone")
     ] = None,
-    level: Annotated[str | None, typer.Option(help="must, should or may: leave weaker requirements out")] = None,
+    level: Annotated[Level | None, typer.Option(help="leave weaker requirements out")] = None,
     results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="stop at the first failure")] = False,
     last_failed: Annotated[bool, typer.Option("--last-failed", help="only what failed in the last run")] = False,
     repeat: Annotated[int, typer.Option(help="run every check so many times")] = 1,
     stress: Annotated[int, typer.Option(help="keep so many cores busy meanwhile")] = 0,
     budget: Annotated[str | None, typer.Option(help="the most telling checks that fit, e.g. 30m")] = None,
-    launcher: Annotated[str, typer.Option(help="fork or exec: how Python nodes are started")] = "fork",
+    launcher: Annotated[Launcher, typer.Option(help="how Python nodes are started")] = Launcher.FORK,
     redis_url: Annotated[str | None, typer.Option(help="use this Redis instead of the embedded one")] = None,
     seed: Annotated[int, typer.Option(help="of every random draw in the suite")] = 1,
     as_json: Json = False,

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.catalogue import CatalogueError, builtin, builtin_keys
+from holdfast.catalogue import CatalogueError, builtin, builtin_keys, seconds
+from holdfast.plan import Selection
 from holdfast.plugin import session_of
 from holdfast.reports.files import write_all
 from holdfast.reports.terminal import Terminal
 from holdfast.session import ignore_signals
-from holdfast.target import builtin_path, load
+from holdfast.target import TargetError, builtin_path, load
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,7 @@ def run_all(keys: list[str], asked: Asked) -> int:
 
 def _run(key: str, asked: Asked) -> tuple[int, bool]:
     """The exit code, and whether the user wants no more."""
-    version = builtin(key).version
-    if asked.catalogue not in (None, version):
-        raise CatalogueError(f"{key}: the catalogue has version {version}, not {asked.catalogue}")
+    _refuse_mistakes(key, asked)
     terminal = None if asked.as_json else Terminal()
     listener = _Listener(terminal)
     # Foreign plugins change how items run; a verdict must not depend on what else is installed.
@@ -95,7 +94,7 @@ def _run(key: str, asked: Asked) -> tuple[int, bool]:
     if listener.problem:
         print(f"holdfast: {listener.problem}", file=sys.stderr)
         return 2, False
-    if not (asked.results / "events.jsonl").exists():
+    if not _anything_happened(asked.results):
         return (2 if code else 0), listener.interrupted
     results = write_all(asked.results)
     if asked.as_json:
@@ -103,6 +102,24 @@ def _run(key: str, asked: Asked) -> tuple[int, bool]:
     else:
         print(f"report {asked.results / 'report.html'}")
     return results.exit, listener.interrupted
+
+
+def _refuse_mistakes(key: str, asked: Asked) -> None:
+    """Here, where they are one sentence of ours, and not under pytest, which has its own way to say it."""
+    catalogue = builtin(key)
+    if asked.catalogue not in (None, catalogue.version):
+        raise CatalogueError(f"{key}: the catalogue has version {catalogue.version}, not {asked.catalogue}")
+    target = load(asked.target or builtin_path(key)).at_scale(asked.time_scale).with_profile(asked.profile)
+    if target.spec != key:
+        raise TargetError(f"{target.file}: a target of {target.spec}, not of {key}")
+    Selection(asked.only, asked.level).check(catalogue)
+    if asked.budget:
+        seconds(asked.budget)
+
+
+def _anything_happened(results: Path) -> bool:
+    events = results / "events.jsonl"
+    return events.exists() and events.stat().st_size > 0
 
 
 def _arguments(key: str, asked: Asked) -> list[str]:

@@ -72,7 +72,7 @@ def test_limits_of_all_tables_are_found_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_each_broken_rule_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:
-    with pytest.raises(CatalogueError, match=".") as raised:
+    with pytest.raises(CatalogueError, match=r".") as raised:
         load(write(tmp_path, (HEAD + ROW).replace(old, new)))
     assert complaint in str(raised.value)
 

@@ -9,6 +9,8 @@ from holdfast.reports.model import fold_events
 from holdfast.target import KnownFailure
 from holdfast.verdict import Verdict
 
+PART = {"needs": ["wire"], "observe": ""}
+ROW = {"id": "AD-X-01", "spec": "x", "level": "MUST", "title": "", "text": ""}
 TODAY = dt.date(2026, 11, 16)
 ENTRY = KnownFailure("AD-X-01", None, "being mended", "", dt.date(2027, 1, 1))
 OLD = KnownFailure("AD-X-01", None, "being mended", "", dt.date(2026, 1, 1))
@@ -32,28 +34,16 @@ def test_only_failures_are_excused(verdict: Verdict) -> None:
 
 def row(*, known_row: bool, known_part: bool, verdicts: tuple[str, str]) -> str:
     parts = [
-        {
-            "part": n,
-            "needs": ["wire"],
-            "observe": "",
-            "status": "planned",
-            "checks": [f"t::test_{n}"],
-            "known": n == 2 and known_part,
-        }
+        {"part": n, "status": "planned", "checks": [f"t::test_{n}"], "known": n == 2 and known_part, **PART}
         for n in (1, 2)
     ]
-    plan: dict[str, Any] = {
-        "event": "plan",
-        "rows": [
-            {"id": "AD-X-01", "spec": "x", "level": "MUST", "title": "", "text": "", "known": known_row, "parts": parts}
-        ],
-    }
+    plan: dict[str, Any] = {"event": "plan", "rows": [{"known": known_row, "parts": parts, **ROW}]}
     finished = [
         {
             "event": "check.finished",
             "check": f"t::test_{n}",
             "verdict": verdict,
-            "verifies": [{"id": "AD-X-01", "part": n}],
+            "verifies": [{"id": ROW["id"], "part": n}],
         }
         for n, verdict in enumerate(verdicts, 1)
     ]
