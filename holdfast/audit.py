@@ -1,13 +1,20 @@
-"""Whether the harness itself was on time: loop lag, who held the loop, pressure and steal of the machine."""
+"""Whether the harness itself was on time: loop lag and who caused it, pressure and steal of the machine."""
 
 import asyncio
 import bisect
+import sys
+import threading
 import time
+from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 _TICK = 0.01
 _STALL = 0.05
+_QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+# Of all samples this share is kept; each with the lag that has added up until then.
+_EVERY = 10
 
 
 class Audit:
@@ -16,23 +23,43 @@ class Audit:
     def __init__(self) -> None:
         self._times: list[float] = []
         self._lags: list[float] = []
+        self._totals: list[float] = []
+        self._total = 0.0
         self._task: asyncio.Task[None] | None = None
+        self._beat = time.monotonic()
+        self._thread_id = 0
+        self._native_id = 0
+        self._stopped = threading.Event()
+        self._holders: Counter[str] = Counter()
         self._steal = _cpu_times()
         self._cpu = time.process_time()
         self._began = time.monotonic()
 
     def start(self) -> None:
+        """On the loop that is to be watched."""
+        self._thread_id, self._native_id = threading.get_ident(), threading.get_native_id()
         self._task = asyncio.get_running_loop().create_task(self._sample(), name="loop-lag probe")
+        threading.Thread(target=self._watch, name="loop watch", daemon=True).start()
 
     def stop(self) -> None:
+        self._stopped.set()
         if self._task:
             self._task.cancel()
 
     def lag_between(self, start: float, end: float) -> float:
         """The longest stretch between the two moments in which the loop did not answer."""
-        first, last = bisect.bisect_left(self._times, start), bisect.bisect_right(self._times, end)
-        # The sample after the window belongs to it too: its lag may have begun inside.
-        return max(self._lags[first : last + 1], default=0.0)
+        first, last = self._window(start, end)
+        return max(self._lags[first:last], default=0.0)
+
+    def total_lag_between(self, start: float, end: float) -> float:
+        """All the time between the two moments that the loop was late, added up."""
+        first, last = self._window(start, end)
+        totals = self._totals[first:last]
+        return totals[-1] - totals[0] if totals else 0.0
+
+    def run_queue_wait(self) -> float:
+        """Seconds that the loop's own thread has stood in the run queue so far."""
+        return _waited(f"/proc/self/task/{self._native_id}/schedstat")
 
     def report(self) -> dict[str, Any]:
         lags = sorted(self._lags) or [0.0]
@@ -45,30 +72,60 @@ class Audit:
         return {
             "loop_lag_ms": {name: round(lags[int(q * (len(lags) - 1))] * 1000, 2) for name, q in _QUANTILES.items()},
             "loop_stalls": len(stalls),
-            "longest_stalls": sorted(stalls, key=lambda stall: -stall["ms"])[:10],
+            "longest_stalls": sorted(stalls, key=lambda stall: -float(stall["ms"]))[:10],
+            "held_the_loop": dict(self._holders.most_common(10)),
             "cpu_pressure_avg10": _pressure(),
             "steal_pct": round(100 * steal / total, 2) if total else 0.0,
             "harness_cpu_s": round(time.process_time() - self._cpu, 2),
+            "harness_run_queue_s": round(self.run_queue_wait(), 2),
         }
 
+    def _window(self, start: float, end: float) -> tuple[int, int]:
+        # The sample after the window belongs to it too: its lag may have begun inside.
+        return bisect.bisect_left(self._times, start), bisect.bisect_right(self._times, end) + 1
+
     async def _sample(self) -> None:
+        count = 0
         while True:
             before = time.monotonic()
             await asyncio.sleep(_TICK)
-            now = time.monotonic()
-            lag = now - before - _TICK
-            if lag > _TICK or len(self._times) % 10 == 0:
+            self._beat = now = time.monotonic()
+            lag = max(0.0, now - before - _TICK)
+            self._total += lag
+            count += 1
+            if lag > _TICK or count % _EVERY == 0:
                 self._times.append(now)
-                self._lags.append(max(0.0, lag))
+                self._lags.append(lag)
+                self._totals.append(self._total)
+
+    def _watch(self) -> None:
+        """From another thread: name what runs on the loop when it has not come round for too long."""
+        reported = 0.0
+        while not self._stopped.wait(_STALL / 2):
+            beat = self._beat
+            if time.monotonic() - beat > _STALL + _TICK and beat != reported:
+                reported = beat
+                self._holders[_ours(sys._current_frames().get(self._thread_id))] += 1  # noqa: SLF001 - the only way to see another thread's stack
 
 
-_QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+def _ours(frame: FrameType | None) -> str:
+    """The innermost function of ours on this stack, as file:function."""
+    while frame is not None:
+        code = frame.f_code
+        if "holdfast" in code.co_filename and code.co_name != "run_forever":
+            return f"{Path(code.co_filename).name}:{code.co_name}"
+        frame = frame.f_back
+    return "the interpreter or a library"
 
 
 def run_queue_wait(pid: int) -> float:
     """Seconds that a process's main thread was runnable but not running; 0 where the kernel does not tell."""
+    return _waited(f"/proc/{pid}/schedstat")
+
+
+def _waited(path: str) -> float:
     try:
-        with open(f"/proc/{pid}/schedstat", "rb") as file:  # noqa: PTH123 - read before every judged wait, so cheaply
+        with open(path, "rb") as file:  # noqa: PTH123 - read before every judged wait, so cheaply
             return int(file.read().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
         return 0.0

@@ -126,7 +126,8 @@ def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[st
 
 def _without_settings(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
     """A check that starts the target with another setting needs the descriptor to say how; without it, it is blind."""
-    missing = {check: sorted(checks[check].settings.keys() - target.settings.keys()) for check in part.checks}
+    taken = target.settings.keys() if target.startable else set[str]()
+    missing = {check: sorted(checks[check].settings.keys() - taken) for check in part.checks}
     runnable = tuple(check for check in part.checks if not missing[check])
     if part.status != "planned" or not part.checks or runnable == part.checks:
         return part
@@ -134,7 +135,7 @@ def _without_settings(part: PlannedPart, checks: Mapping[str, CheckSpec], target
         return replace(part, checks=runnable)
     name = next(names[0] for names in missing.values())
     reason = f"the target can't be started with another {name}"
-    return PlannedPart(part.part, "not-observable", reason, f"[settings] {name}")
+    return PlannedPart(part.part, "not-observable", reason, f"[[node]] start and [settings] {name}")
 
 
 def _blind(row: Requirement, part: Part, missing: frozenset[Capability]) -> PlannedPart:

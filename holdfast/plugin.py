@@ -109,6 +109,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    checks, spec, allure = session_of(item.config), _spec(item), item.config.pluginmanager.get_plugin("allure_listener")
+    if checks is None or spec is None or allure is None:
+        return
+    from holdfast.replay import replay  # loads allure, which is here only if someone asked for it
+
+    if times := checks.times(check_id(item)):
+        requirements = list(dict.fromkeys(claim.id for claim in spec.claims))
+        replay(allure, checks.worst(check_id(item)), requirements, times[0])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     report = yield

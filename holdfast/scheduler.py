@@ -11,7 +11,6 @@ from holdfast.audit import Audit
 from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.deployment import Deployment, Deployments, Wanted
-from holdfast.finding import NotObservable
 from holdfast.known import entry_fields, excuse, listed
 from holdfast.patience import Patience
 from holdfast.perform import Outcome, broken, perform
@@ -128,9 +127,6 @@ class Scheduler:
             repeat=job.repeat,
             variant=job.variant,
         )
-        if unsettable := _unsettable(job):
-            hook = f"[settings] {', '.join(unsettable)}, on nodes with [[node]] start"
-            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(NotObservable(hook)))
         try:
             deployment = await self._deployments.lease(job.wanted, job.target, job.timings)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
@@ -180,8 +176,3 @@ class Scheduler:
         )
         if final:
             self._done(job, outcome)
-
-
-def _unsettable(job: Job) -> list[str]:
-    """Settings that the check asks for and that this target can't be started with."""
-    return [name for name in job.spec.settings if not job.target.startable or name not in job.target.settings]

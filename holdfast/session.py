@@ -23,6 +23,7 @@ from holdfast.plan import Plan, PlanError, Selection, make_plan, plan_fields, wi
 from holdfast.preflight import nothing_listens
 from holdfast.scheduler import Job, overlap_for
 from holdfast.stream import Stream
+from holdfast.suite import checks_of
 from holdfast.target import Target, builtin_path, load
 from holdfast.verdict import WORST_FIRST, Verdict
 from holdfast.wiring import Engine, EngineOptions
@@ -90,7 +91,11 @@ class CheckSession:
             pytest.exit(problem, returncode=2)
 
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
-        self._plan = make_plan(self.catalogue, self.target, checks, self.options.selection, deselected)
+        """`checks` are those that pytest collected; the others are left out by the user too, by file or node id."""
+        collected = {id_.partition("[")[0] for id_ in checks}
+        others = {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
+        everything, left_out = {**others, **checks}, deselected | others.keys()
+        self._plan = make_plan(self.catalogue, self.target, everything, self.options.selection, left_out)
         if self.options.budget:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), self.options.budget, self.overlap)
         if not self._plan.rows:
@@ -109,7 +114,7 @@ class CheckSession:
 
     def tell(self, check: str) -> None:
         """Say to pytest what came of this check, in pytest's words."""
-        worst = self._worst(check)
+        worst = self.worst(check)
         if worst.verdict in _QUIET:
             pytest.skip(f"{worst.verdict}: {worst.reason}")
         if worst.verdict is not Verdict.PASS:
@@ -118,7 +123,7 @@ class CheckSession:
     def times(self, check: str) -> tuple[float, float] | None:
         if check not in self._outcomes:
             return None
-        worst = self._worst(check)
+        worst = self.worst(check)
         return worst.started + self._clock, worst.duration
 
     def give_signals_back(self) -> None:
@@ -231,7 +236,7 @@ class CheckSession:
         )
         self.stream.emit("plan", **plan_fields(self._plan, self.catalogue, self.timings, self.overlap))
 
-    def _worst(self, check: str) -> Outcome:
+    def worst(self, check: str) -> Outcome:
         return min(self._outcomes[check], key=lambda outcome: WORST_FIRST.index(outcome.verdict))
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -263,5 +268,5 @@ def _finding_text(outcome: Outcome) -> str:
     lines += [f"  expected  {text}" for text in outcome.expected]
     if outcome.seen is not None:
         lines.append(f"  seen      {outcome.seen}")
-    lines += [f"  {line['t'] / 1000:+9.3f}  {line['dir']} {line['text']}" for line in outcome.transcript]
+    lines += [f"  {line}" for line in outcome.transcript_lines()]
     return "\n".join(lines)

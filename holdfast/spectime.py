@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import Self, TypeVar
 
 from holdfast.context import Context
@@ -13,6 +14,8 @@ from holdfast.timings import OURS_TO_WARN, Scaled, Timings
 R = TypeVar("R")
 # How often a condition is looked at: well below every tolerance floor, well above a round trip.
 POLL = 0.05
+# Shorter waits are part of polling, and a step each would drown the others.
+WORTH_A_STEP = 0.25
 
 
 class SpecTime:
@@ -46,8 +49,10 @@ class SpecTime:
         return Moment(at, at, self._context.deployment.run_queue_wait())
 
     async def sleep(self, seconds: float, why: str) -> None:
-        if seconds > 0:
-            self._context.say_waiting(why, seconds)
+        if seconds <= 0:
+            return
+        self._context.say_waiting(why, seconds)
+        with self._context.step(f"wait {seconds:.2f} s: {why}") if seconds >= WORTH_A_STEP else nullcontext():
             await asyncio.sleep(seconds)
 
     async def sleep_until(self, since: Moment, seconds: float, why: str) -> None:
@@ -70,18 +75,19 @@ class SpecTime:
         start = since or self.now()
         end, not_yet = start.hi + give_up, time.monotonic()
         self._context.say_waiting(what, give_up)
-        while True:
-            asked = time.monotonic()
-            value = await condition()
-            if value is not None and value is not False:
-                return value, Moment(not_yet, time.monotonic())
-            not_yet = asked
-            if time.monotonic() > end:
-                self._blame_nobody_for_our_lag(start)
-                raise Finding(
-                    [f"{what} within {give_up:.2f} s"], f"nothing of it after {time.monotonic() - start.lo:.2f} s"
-                )
-            await asyncio.sleep(every)
+        with self._context.step(f"until {what}"):
+            while True:
+                asked = time.monotonic()
+                value = await condition()
+                if value is not None and value is not False:
+                    return value, Moment(not_yet, time.monotonic())
+                not_yet = asked
+                if time.monotonic() > end:
+                    self._blame_nobody_for_our_lag(start)
+                    raise Finding(
+                        [f"{what} within {give_up:.2f} s"], f"nothing of it after {time.monotonic() - start.lo:.2f} s"
+                    )
+                await asyncio.sleep(every)
 
     def at_most(
         self,

@@ -141,7 +141,7 @@ class Play:
         return [who for who in PEOPLE if self.model.home(who) and not self.model.in_limbo(who)]
 
     def replaceable(self) -> list[str]:
-        """Drain makes no replacement, and a suspended character gets none."""
+        """Drain makes no replacement."""
         return [who for who in self.inside() if not self.model.rooms[self.model.home(who) or ""].draining]
 
     def rivals(self, leaver: str) -> list[str]:

@@ -35,7 +35,7 @@ def test_a_part_without_its_capability_names_the_hook() -> None:
 def test_a_check_with_a_setting_that_the_target_does_not_take_is_blind() -> None:
     bare = dataclasses.replace(REFERENCE, settings={})
     rows = planned(bare, a=check(Claim("AD-VER-01"), settings={"current_build": "1.4.0"}))
-    assert rows == {"AD-VER-01": [("not-observable", "[settings] current_build")]}
+    assert rows == {"AD-VER-01": [("not-observable", "[[node]] start and [settings] current_build")]}
 
 
 def test_a_group_selects_all_its_rows_and_a_level_leaves_weaker_ones_out() -> None:
