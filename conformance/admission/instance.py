@@ -101,7 +101,7 @@ class Instance:
     async def fill(self, count: int) -> list[tuple[Character, Answer]]:
         """So many fresh characters, each of a user of its own, admitted."""
         people = await self.admission.characters(count)
-        answers = await self.admission.parallel([lambda c=c: self.admit(c) for c in people])  # type: ignore[misc]
+        answers = await self.admission.parallel([lambda c=c: self.admit(c) for c in people])  # type: ignore[misc]  # lambda default
         return list(zip(people, answers, strict=True))
 
     async def line_up(self, count: int) -> list[Character]:
@@ -114,7 +114,7 @@ class Instance:
     async def crowd(self, count: int) -> list[Character]:
         """So many fresh characters waiting, in whatever order they came."""
         people = await self.admission.characters(count)
-        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people])  # type: ignore[misc]
+        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people])  # type: ignore[misc]  # lambda default
         return people
 
     async def status(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:
