@@ -108,6 +108,10 @@ class Deployment(Protocol):
     @property
     def store(self) -> Store | None: ...
 
+    @property
+    def store_url(self) -> str:
+        """Where Redis itself listens, not the link in front of it; empty where there is none to look into."""
+
     def link(self, node: str) -> Link:
         """The link between this node and its Redis."""
 

@@ -1,6 +1,7 @@
 """Puts the rooms together for a run: the guardian on the main thread, everything else on one loop in a thread."""
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -13,6 +14,7 @@ from holdfast.chaos.links import LinkServer
 from holdfast.deployment import Deployment, Wanted
 from holdfast.fixtures.deploy import Ground, LocalDeployments, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind
+from holdfast.fixtures.lent import LentRedis
 from holdfast.fixtures.ports import PortPool
 from holdfast.perform import Outcome
 from holdfast.scheduler import Job, Scheduler
@@ -24,6 +26,7 @@ R = TypeVar("R")
 # Sees each outcome on the loop, before the main thread does; may cancel what is no longer needed.
 Watcher = Callable[[Scheduler, Job, Outcome], None]
 # Forked in every deployment, so imported once, before the first fork.
+_LAST_WORDS = 10.0
 _OUR_PROCESSES = ("holdfast.chaos.linkserver", "holdfast.fixtures.sink", "holdfast.fixtures.stress")
 
 
@@ -90,11 +93,19 @@ class Engine:
         if self._closed:
             return
         self._closed = True
+        self._give_back_what_was_lent()
         self._loop.call_soon_threadsafe(self.audit.stop)
         self._guardian.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
         self._ports.close()
+
+    def _give_back_what_was_lent(self) -> None:
+        """Everything else ends with the guardian; a Redis of the user's does not, so our keys go now."""
+        if self._options.redis_url and self._deployments:
+            future = asyncio.run_coroutine_threadsafe(self._deployments.close(), self._loop)
+            with contextlib.suppress(TimeoutError):
+                future.result(_LAST_WORDS)
 
     def _deployments_now(self) -> LocalDeployments:
         if self._deployments is None:
@@ -104,7 +115,8 @@ class Engine:
     async def _open(self) -> None:
         await self._guardian.attach()
         self.audit.start()
-        ground = Ground(self._guardian, self._ports, LinkServer.start, self._options.launcher, self._options.redis_url)
+        lent = LentRedis(self._options.redis_url) if self._options.redis_url else None
+        ground = Ground(self._guardian, self._ports, LinkServer.start, self._options.launcher, lent)
         self._deployments = LocalDeployments(ground)
         for number in range(self._options.stress):
             await self._guardian.spawn(Command(python="holdfast.fixtures.stress:main"), name=f"stress-{number}")

@@ -26,6 +26,8 @@ __all__ = ["Admission", "Held", "Instance", "moment", "outcomes"]
 R = TypeVar("R")
 # So many requests at once keep a node busy; more only pile up in its accept queue and ours.
 PARALLEL = 64
+# Arranging is no burst: more in flight would only hold up the other checks.
+ARRANGING = 8
 # Long past every deadline of the spec: a call that takes this long has no answer.
 _PATIENCE_FACTOR, _PATIENCE_EXTRA = 1.5, 3.0
 
@@ -71,7 +73,7 @@ class Admission:
         return character
 
     async def characters(self, count: int, user: User | None = None) -> list[Character]:
-        return await self.parallel([lambda: self.character(user)] * count)
+        return await self.parallel([lambda: self.character(user)] * count, ARRANGING)
 
     async def register(self, character: Character, *, node: str | None = None, **fields: Any) -> Answer:
         known = {"userId": character.user.id, "suspended": False, **fields}

@@ -114,7 +114,7 @@ class Instance:
     async def crowd(self, count: int) -> list[Character]:
         """So many fresh characters waiting, in whatever order they came."""
         people = await self.admission.characters(count)
-        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people])  # type: ignore[misc]  # lambda default
+        await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people], at_once=8)  # type: ignore[misc]  # lambda default
         return people
 
     async def status(self, character: Character, *, node: str | None = None, as_user: User | None = None) -> Answer:

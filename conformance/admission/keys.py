@@ -43,8 +43,7 @@ class Keys:
 
     @classmethod
     def of(cls, context: Context) -> Self:
-        store = context.deployment.store
-        url = store.url if store is not None else str(context.target.observe["redis"])
+        url = context.deployment.store_url
         redis = Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 0), socket_timeout=5)
         context.stack.push_async_callback(redis.aclose)
         return cls(context, redis)

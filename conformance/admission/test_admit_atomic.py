@@ -12,10 +12,10 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 STATE = ("session:*", "queue:*")
-KILLS = 5
+KILLS = 4
 # Enough attempts in flight at every instant that a kill meets some of them half way.
 IN_FLIGHT = 24
-PER_KILL = 80
+PER_KILL = 60
 
 
 @verifies("AD-ADMIT-04", isolation="quiet")

@@ -13,7 +13,7 @@ PLACES = 10
 BURST = 200
 AT_THE_CAP = 50
 # Nodes that take turns clash only now and then: more small rounds tell more than one large one.
-ROUNDS = 6
+ROUNDS = 4
 
 
 @verifies("AD-ADMIT-03", waits="5*prompt")

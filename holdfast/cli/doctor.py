@@ -14,7 +14,6 @@ from redis.backoff import NoBackoff
 from holdfast.capability import HOOK, Capability
 from holdfast.catalogue import builtin
 from holdfast.deployment import Deployment, Node, Wanted
-from holdfast.fixtures.deploy import StandingDeployment
 from holdfast.observe import Metrics, json_lines
 from holdfast.stream import Stream
 from holdfast.target import Target, load
@@ -73,7 +72,7 @@ async def _looks(target: Target, deployment: Deployment, *, may_disrupt: bool) -
                 if metrics := target.observe.get("metrics"):
                     yield await _tried(f"node {node.name} metrics", partial(_metrics, f"{url}{metrics}"))
     if target.observe.get("redis") is not None:
-        yield await _tried("redis", lambda: _ping(target, deployment))
+        yield await _tried("redis", lambda: _ping(deployment))
     if target.observe.get("events") is not None:
         yield await _tried("events", lambda: _events(deployment))
     if may_disrupt:
@@ -101,10 +100,8 @@ async def _metrics(url: str) -> str:
         return f"{len(Metrics.parse(await reply.text()).types)} metric families at {url}"
 
 
-async def _ping(target: Target, deployment: Deployment) -> str:
-    url = deployment.store.url if deployment.store else str(target.observe["redis"])
-    if isinstance(deployment, StandingDeployment):
-        url = deployment.store_url or url
+async def _ping(deployment: Deployment) -> str:
+    url = deployment.store_url
     redis = Redis.from_url(url, retry=Retry(NoBackoff(), 0))
     try:
         await redis.execute_command("PING")  # type: ignore[no-untyped-call]  # untyped in redis-py

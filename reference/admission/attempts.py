@@ -67,7 +67,7 @@ class Attempts:
         self.emit("connection.attempt", attempt)
         if attempt.reconnection_token is not None:
             self.emit("connection.reconnect_attempt", attempt)
-            self.node.metrics.reconnects.inc()
+            self.node.metrics.count_presentation()
 
     async def decide(self, attempt: Attempt) -> Verdict:
         if not self.node.rules.is_id(attempt.instance_id):
@@ -166,7 +166,7 @@ class Attempts:
     def succeeded(self, attempt: Attempt, verdict: Verdict) -> None:
         if verdict.get("reconnected"):
             self.emit("connection.reconnected", attempt, sessionId=verdict["sessionId"])
-            self.node.metrics.resumed.inc()
+            self.node.metrics.count_resumed()
             return
         seconds = self.elapsed(attempt)
         self.emit(
@@ -194,15 +194,20 @@ class Attempts:
 
     def refused(self, attempt: Attempt, verdict: Verdict) -> None:
         reason = verdict["reason"]
+        self.count_refusal(verdict)
         if reason == "RATE_LIMITED":
             seconds = self.node.rules.retry_after(reason, verdict["lockMs"])
             self.emit("connection.throttled", attempt, retryAfterSeconds=seconds)
-            self.node.metrics.blocked.inc()
             return
         self.emit("connection.failed", attempt, reason=reason)
-        if reason == "VERSION_MISMATCH":
-            self.node.metrics.mismatches.inc()
         self.watch(attempt, verdict)
+
+    def count_refusal(self, verdict: Verdict) -> None:
+        """Two kinds of refusal have a counter of their own; the failures that lead to a lock are not blocked."""
+        if verdict["reason"] == "RATE_LIMITED":
+            self.node.metrics.blocked.inc()
+        elif verdict["reason"] == "VERSION_MISMATCH":
+            self.node.metrics.mismatches.inc()
 
     def watch(self, attempt: Attempt, verdict: Verdict) -> None:
         """Suspicious patterns are logged (spec 7)."""

@@ -52,6 +52,12 @@ class Metrics:
     def count_attempt(self, outcome: str) -> None:
         self.attempts.labels(outcome).inc()
 
+    def count_presentation(self) -> None:
+        self.reconnects.inc()
+
+    def count_resumed(self) -> None:
+        self.resumed.inc()
+
     def observe_wait(self, seconds: float) -> None:
         self.wait.observe(seconds)
 

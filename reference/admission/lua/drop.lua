@@ -4,13 +4,6 @@ local function drop(facts)
   if not holds(facts, session) then
     return {dropped = false}
   end
-  local now_ms = milliseconds(facts)
-  session.state = 'grace'
-  session.socket = nil
-  session.graceExpiresAt = now_ms + limits.graceMs
-  store_session(session)
-  store_token(session, now_ms + limits.tokenMs)
-  write('ZADD', limits.prefix .. 'session:grace', session.graceExpiresAt, session.sessionId)
-  write('DEL', beat_key(session))
+  start_grace(session, milliseconds(facts))
   return {dropped = true}
 end

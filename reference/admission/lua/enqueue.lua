@@ -1,6 +1,6 @@
 local function enqueue(facts)
   local depth = depth_of(facts.instanceId)
-  local score = enqueue_score(last_score(facts.instanceId), facts.now)
+  local score = enqueue_score(last_score(facts.instanceId), enqueue_time(facts))
   journal(facts, {kind = 'admission', moved = leave_other_queue(facts)})
   store_entry({characterId = facts.characterId, userId = facts.userId, instanceId = facts.instanceId,
     enqueuedAt = milliseconds(facts), attemptId = facts.attemptId}, score)

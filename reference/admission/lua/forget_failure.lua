@@ -6,7 +6,7 @@ local function forget_failure(facts)
   end
   local others = failures(facts) - 1
   write('ZREM', window, failure_member(facts))
-  if others < limits.rateFailures then
+  if not locks(others) then
     write('DEL', lock_key(facts))
   end
 end

@@ -1,9 +1,5 @@
 local function free_slot(facts)
-  if not may_enter(facts) then
-    return nil
+  if may_enter(facts) then
+    return admit(facts)
   end
-  local session = new_session(facts)
-  journal(facts, {kind = 'admission', moved = leave_other_queue(facts)})
-  add_session(session, milliseconds(facts))
-  return success(facts, session)
 end

@@ -4,7 +4,7 @@ local function leave_other_queue(facts)
   if not entry then
     return nil
   end
-  local score = redis.call('ZSCORE', queue_key(entry.instanceId), entry.characterId)
+  local score = score_of(entry.characterId, entry.instanceId)
   remove_entry(entry)
   return score and {entry = entry, score = score} or nil
 end

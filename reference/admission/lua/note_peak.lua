@@ -1,6 +1,5 @@
 local function note_peak(instanceId, depth)
-  local stats = key('queue:stats', instanceId)
-  if depth > tonumber(redis.call('HGET', stats, 'peak') or 0) then
-    write('HSET', stats, 'peak', depth)
+  if depth > peak_of(instanceId) then
+    write('HSET', key('queue:stats', instanceId), 'peak', depth)
   end
 end

@@ -1,11 +1,11 @@
 -- Finds, removes and admits the head of the line in one run; whoever may not enter is dropped on the way.
 local function promote(facts)
-  while has_room(facts.instanceId) and serving(facts.instanceId) do
+  while may_promote(facts.instanceId) do
     local head = pick_next(facts.instanceId)
     if not head then
       break
     end
-    local waited = facts.now - redis.call('ZSCORE', queue_key(facts.instanceId), head)
+    local waited = facts.now - score_of(head, facts.instanceId)
     local entry = entry_of(head) or {characterId = head, instanceId = facts.instanceId}
     facts.characterId, facts.character = head, nil
     remove_entry({characterId = head, instanceId = facts.instanceId})

@@ -1,3 +1,3 @@
 local function queued(facts, position, depth)
-  return allowance(facts, {outcome = 'queued', position = position, depth = depth}, failures(facts))
+  return allowance(facts, {outcome = 'queued', position = position, depth = depth}, used_up(facts))
 end

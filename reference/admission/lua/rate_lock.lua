@@ -1,9 +1,9 @@
+-- Under lock nothing else is judged, recorded or started.
 local function rate_lock(facts)
-  local left = redis.call('PTTL', lock_key(facts))
-  if left == -2 then
+  local lock_ms = lock_left(facts)
+  if not lock_ms then
     return nil
   end
-  local lock_ms = left >= 0 and left or limits.rateLockMs
   return {outcome = 'failed', reason = 'RATE_LIMITED', remaining = 0, lockMs = lock_ms,
     resetMs = milliseconds(facts) + lock_ms}
 end

@@ -3,6 +3,5 @@ local function refuse(facts, reason, verdict)
   verdict = verdict or {}
   verdict.outcome = 'failed'
   verdict.reason = reason
-  local count = limits.counted[reason] and record_failure(facts) or failures(facts)
-  return allowance(facts, verdict, count)
+  return allowance(facts, verdict, used_up(facts, reason))
 end

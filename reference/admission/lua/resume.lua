@@ -3,7 +3,7 @@ local function resume(facts)
   journal(facts, {kind = 'resume', sessionId = session.sessionId, state = session.state,
     graceExpiresAt = session.graceExpiresAt, token = facts.reconnectionToken,
     tokenExpiresAt = token_record(facts).expiresAt})
-  write('ZREM', limits.prefix .. 'session:grace', session.sessionId)
+  cancel_grace(session)
   session.state = 'active'
   session.graceExpiresAt = nil
   session.socket = nil

@@ -1,6 +1,6 @@
 -- Single use: the presented token goes, a fresh one with a fresh life takes its place.
 local function rotate_token(facts, session)
-  write('DEL', key('session:reconnect', facts.reconnectionToken))
+  write('DEL', token_key(facts.reconnectionToken))
   session.reconnectionToken = facts.newToken
   store_token(session)
 end

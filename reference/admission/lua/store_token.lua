@@ -2,7 +2,7 @@
 local function store_token(session, expires_ms)
   local record = {sessionId = session.sessionId, characterId = session.characterId, userId = session.userId,
     instanceId = session.instanceId, expiresAt = expires_ms}
-  local name = key('session:reconnect', session.reconnectionToken)
+  local name = token_key(session.reconnectionToken)
   write('SET', name, cjson.encode(record))
   if expires_ms then
     write('PEXPIREAT', name, expires_ms)

@@ -1,4 +1,4 @@
 local function success(facts, session)
   return allowance(facts, {outcome = 'success', sessionId = session.sessionId,
-    reconnectionToken = session.reconnectionToken}, failures(facts))
+    reconnectionToken = session.reconnectionToken}, used_up(facts))
 end

@@ -1,6 +1,6 @@
 -- The stored bindings of the presented token while they are alive in Redis time, or nil.
 local function token_record(facts)
-  local record = load(key('session:reconnect', facts.reconnectionToken))
+  local record = load(token_key(facts.reconnectionToken))
   if record and record.expiresAt and record.expiresAt <= milliseconds(facts) then
     return nil
   end

@@ -3,14 +3,14 @@ local function undo_resume(facts, before)
   if not session or session.reconnectionToken ~= facts.newToken then
     return
   end
-  write('DEL', key('session:reconnect', session.reconnectionToken))
+  write('DEL', token_key(session.reconnectionToken))
   session.reconnectionToken = before.token
   session.state = before.state
   session.graceExpiresAt = before.graceExpiresAt
   store_session(session)
   store_token(session, before.tokenExpiresAt)
   if before.state == 'grace' then
-    write('ZADD', limits.prefix .. 'session:grace', before.graceExpiresAt, session.sessionId)
+    write('ZADD', grace_key(), before.graceExpiresAt, session.sessionId)
     write('DEL', beat_key(session))
   end
 end

@@ -21,7 +21,8 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
 - names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is us
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
-- limiter: `failures`, `failure_member`, `record_failure`, `set_lock`, `rate_lock`, `allowance`, `refuse`
+- limiter, records: `failures`, `failure_member`, `add_failure`, `record_failure`, `locks`, `set_lock`, `lock_left`
+- limiter, answers: `rate_lock`, `used_up`, `allowance`, `refuse`
 - admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`
 - queue: `enqueue`, `enqueue_score`, `position_of`, `depth_of`, `queue_cap`, `already_waiting`, `note_peak`
 - promotion: `pick_next`, `may_be_promoted`, `promote`, `promoted`; `Promoter.run`, `.wake`, `.fill`, `.announce`
@@ -32,7 +33,8 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - deadline, late work: `Attempts.deadline_of`, `.decide`, `.timed_out`, `.undo_late`; `too_late`, `undo_admission`, …
 - what an attempt answers: `Http.answered`, `.add_outcome`, `.status_of`, `.limiter_headers`, `.read_body`
 - poll, leave, queue leave, cancel: `Calls.status`, `.disconnect`, `.unqueue`, `.cancel`; `status`, `leave`, `owns`
-- events, metrics: `Attempts.begin`, `.finish`, `.succeeded`, `.refused`, `.watch`, `.emit`; `Events.emit`; `Metrics`
+- events: `Attempts.begin`, `.finish`, `.succeeded`, `.refused`, `.watch`, `.emit`; `Events.emit`
+- metrics: `Attempts.outcome_label`, `.count_refusal`; `Metrics`; `gauges_of`, `peak_of`, `note_peak`
 - sockets: `Sockets.attach`, `.beat`, `.acknowledge`, `.missed`, `.ended`, `.left`, `.lost`; `attach_refusal`, `holds`
 - closing sockets elsewhere: `Kicks.send`, `.evict`
 - outage, Redis back: `RedisLink.call`, `Recovery.on_connect`, `.restore`, `.stalled`; `Attempts.outage`; `restore`

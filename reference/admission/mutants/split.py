@@ -44,13 +44,15 @@ class Split(Store):
     """Seconds between reading and writing."""
     between: ClassVar[float] = 0.0
     """Seconds between one write and the next."""
+    record: ClassVar[str] = RECORD
+    """What a write of the reading call does instead."""
     mutex: ClassVar[bool] = False
     """Whether a lock of this process guards the two calls, as if there were one node only."""
 
     def __init__(self, node: "Node") -> None:
         super().__init__(node)
         limits = {**node.scripts.limits, "writes": []}
-        recording = Recording(limits, {**node.scripts.overrides, "write": RECORD})
+        recording = Recording(limits, {**node.scripts.overrides, "write": self.record})
         self.scripts = {**self.scripts, **{name: recording.all[name] for name in self.split}}
         self._lock = asyncio.Lock()
 

@@ -1,0 +1,3 @@
+local function may_promote(instanceId)
+  return has_room(instanceId) and serving(instanceId)
+end

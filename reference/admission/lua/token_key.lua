@@ -1,0 +1,3 @@
+local function token_key(token)
+  return key('session:reconnect', token)
+end
