@@ -76,9 +76,9 @@ class Page:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    async def screenshot(self, path: Path) -> None:
+    async def screenshot(self) -> bytes:
         picture = await self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(picture["data"]))
+        return base64.b64decode(picture["data"])
 
     async def _next(self) -> dict[str, Any]:
         message: dict[str, Any] = await self._socket.receive_json()
@@ -123,9 +123,14 @@ def _browser(scratch: str) -> Iterator[None]:
 
 
 async def _port(file: Path) -> int:
-    """Chromium writes the port that it chose into its folder once it listens."""
     end = time.monotonic() + START_DEADLINE
-    while not (file.exists() and file.read_text().count("\n")):
+    while (port := _read_port(file)) is None:
         assert time.monotonic() < end, f"Chromium did not listen within {START_DEADLINE:g} s"
         await asyncio.sleep(0.05)
-    return int(file.read_text().split("\n")[0])
+    return port
+
+
+def _read_port(file: Path) -> int | None:
+    """Chromium writes the port that it chose into its folder once it listens."""
+    head, end, _ = file.read_text().partition("\n") if file.exists() else ("", "", "")
+    return int(head) if end else None

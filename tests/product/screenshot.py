@@ -9,11 +9,16 @@ from tests.product.browser import page
 WIDTH, HEIGHT = 1280, 860
 
 
-async def take(results: Path, picture: Path) -> None:
+async def take(url: str) -> bytes:
     async with page() as tab:
-        await tab.open((results / "report.html").absolute().as_uri(), width=WIDTH, height=HEIGHT)
-        await tab.screenshot(picture)
+        await tab.open(url, width=WIDTH, height=HEIGHT)
+        return await tab.screenshot()
+
+
+def main() -> None:
+    results, picture = map(Path, sys.argv[1:])
+    picture.write_bytes(asyncio.run(take((results / "report.html").absolute().as_uri())))
 
 
 if __name__ == "__main__":
-    asyncio.run(take(Path(sys.argv[1]), Path(sys.argv[2])))
+    main()

@@ -51,7 +51,7 @@ def in_a_browser(look: Callable[[Page, dict[str, Any]], Awaitable[None]]) -> Cal
         asyncio.run(open_and_look())
 
     # pytest looks for fixtures in the signature that wraps() points it to.
-    del test.__wrapped__  # type: ignore[attr-defined]  # set by functools.wraps
+    del test.__wrapped__
     return test
 
 
