@@ -85,6 +85,7 @@ class CheckSession:
         self._handlers: dict[signal.Signals, Any] = {}
         self._judging = False
         self._started = time.monotonic()
+        self._announced = False
 
     def look_before(self) -> None:
         if problem := nothing_listens(self.target):
@@ -137,6 +138,9 @@ class CheckSession:
         audit = engine.audit.report()
         engine.close()
         left = [str(engine.folder)] if engine.folder.exists() else []
+        if not self._announced:
+            self.stream.close()
+            return
         self.stream.emit("run.audit", **audit)
         self.stream.emit(
             "run.finished",
@@ -153,6 +157,7 @@ class CheckSession:
         if problem := self._cannot_start(engine):
             pytest.exit(problem, returncode=2)
         self._announce()
+        self._announced = True
         self._judging = True
         if self.interrupted:
             raise KeyboardInterrupt

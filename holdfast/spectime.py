@@ -1,6 +1,7 @@
 """The spec's time, as a check uses it: `T.grace` in real seconds, waiting with a reason, and judging with budgets."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
@@ -16,6 +17,8 @@ R = TypeVar("R")
 POLL = 0.05
 # Shorter waits are part of polling, and a step each would drown the others.
 WORTH_A_STEP = 0.25
+# Seconds in the run queue, per second, from which on latencies tell of the machine and not of the target.
+STARVED = 0.2
 
 
 class SpecTime:
@@ -124,18 +127,26 @@ class SpecTime:
         self._conclude(scaled, judgement, elapsed, f"{what or 'it'} at least {limit:.2f} s")
 
     def percentile(
-        self, budget: str, samples: Sequence[float], quantile: float, spans: Sequence[Moment] | None = None
+        self,
+        budget: str,
+        samples: Sequence[float],
+        quantile: float,
+        *,
+        spans: Sequence[Moment] | None = None,
+        since: Moment | None = None,
     ) -> None:
         """By order statistics on independent trials; too few samples is never a pass.
 
-        With `spans`, from when to when each sample ran, our own lag excuses only the samples that it fell upon.
+        With `spans`, from when to when each sample ran, our own lag excuses only the samples that it fell upon. With
+        `since`, when the sampling began, nodes that got no processor meanwhile are excused altogether.
         """
         scaled, bound = self.timings.of(budget), upper_bound(list(samples), quantile)
         if bound.value is None:
             raise Inconclusive(f"{budget}: {bound.samples} samples, {bound.needed} are needed for P{quantile * 100:g}")
         elapsed = Elapsed(bound.value, bound.value)
         limit, note = scaled.seconds, f"P{quantile * 100:g} of {bound.samples}"
-        judgement = judge_at_most(elapsed, limit, self._lag_in(samples, quantile, bound.value, spans))
+        explained = math.inf if self._starved(since) else self._lag_in(samples, quantile, bound.value, spans)
+        judgement = judge_at_most(elapsed, limit, explained)
         self._record(scaled, limit, 0.0, elapsed, judgement, _room(limit - bound.value, limit), note)
         self._conclude(scaled, judgement, elapsed, f"{note} under {limit:.3f} s")
 
@@ -147,6 +158,13 @@ class SpecTime:
         own = [sample - lag_between(span.lo, span.hi) for sample, span in zip(samples, spans, strict=True)]
         without = upper_bound(own, quantile).value
         return bound - without if without is not None else 0.0
+
+    def _starved(self, since: Moment | None) -> bool:
+        """Whether the nodes stood in the run queue for so much of the time that calls piled up behind each other."""
+        if since is None:
+            return False
+        waited = self._context.deployment.run_queue_wait() - since.run_queue
+        return waited > STARVED * (time.monotonic() - since.lo)
 
     def _explained(self, since: Moment, seen: Moment) -> float:
         lag = self._context.audit.lag_between(since.lo, seen.hi)

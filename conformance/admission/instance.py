@@ -184,9 +184,13 @@ class Instance:
     async def hold(self, character: Character | None = None, *, node: str | None = None) -> Held:
         """Admitted and beating, so that the slot stays taken however long the check takes."""
         owner = character or await self.admission.character()
-        answer, socket = await self.join(owner, node=node)
+        return await self.keep(owner, await self.admit(owner, node=node), node=node)
+
+    async def keep(self, character: Character, answer: Answer, *, node: str | None = None) -> "Held":
+        """Open the socket of a session that was just given, and beat."""
+        socket = await self.attach(answer.session_id, character, node=node)
         socket.keep_beating(self.admission.T.heartbeat_interval / 3)
-        return Held(owner, answer, socket)
+        return Held(character, answer, socket)
 
     async def admitted(
         self, character: Character, *, within: float, since: Moment | None = None

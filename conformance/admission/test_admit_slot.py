@@ -50,7 +50,8 @@ async def test_the_record_names_character_user_and_instance_of_its_own_request(a
 @verifies("AD-ADMIT-02")
 async def test_a_full_instance_queues_the_next(admission: Admission) -> None:
     arena, newcomer = await admission.instance(capacity=PLACES), await admission.character()
-    await arena.fill(PLACES)
+    for _ in range(PLACES):
+        await arena.hold()
 
     expect(await arena.connect(newcomer), queued(position=0))
 

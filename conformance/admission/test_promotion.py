@@ -49,14 +49,15 @@ async def test_the_events_of_promotions_stand_in_order_of_arrival(admission: Adm
 
 
 async def _promote_all(admission: Admission, T: SpecTime) -> tuple[Instance, list[Character]]:
+    """One leaves, one is promoted and opens its socket, so that nobody goes stale on the way."""
     arena = await admission.instance(capacity=2)
-    inside = deque((character, answer.session_id) for character, answer in await arena.fill(2))
+    inside = deque([await arena.hold() for _ in range(2)])
     line = await arena.line_up(LINE)
     for turn, character in enumerate(line):
-        leaver, session = inside.popleft()
-        await arena.leave(session, leaver)
+        leaver = inside.popleft()
+        await arena.leave(leaver.answer.session_id, leaver.character)
         promoted, _ = await arena.admitted(character, within=T.promote_never)
-        inside.append((character, promoted.session_id))
+        inside.append(await arena.keep(character, promoted))
         for place, waiting in enumerate(line[turn + 1 : turn + 3]):
             poll = await arena.status(waiting)
             expect((_waits(poll), poll.position), (True, place), why="the next in line still waits")

@@ -54,6 +54,10 @@ class Recovery:
         await self.node.store.prepare(call)
         for debt in list(self._debts):
             await self._pay(debt, call)
+        await self.put_right(call)
+
+    async def put_right(self, call: Call) -> None:
+        """Heartbeats that could not be stored are no silence: they are written again before any janitor looks."""
         live = list(self.node.sockets.open.values())
         await asyncio.gather(*(self.restore(socket.session, socket.id, call) for socket in live))
         self.node.janitor.hold()

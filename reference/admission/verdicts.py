@@ -65,6 +65,7 @@ class Promoted(TypedDict, total=False):
     attemptId: str
     sessionId: str
     waitMs: float
+    at: float
 
 
 class Ended(TypedDict, total=False):

@@ -1,3 +1,3 @@
-local function expired_graces(now_ms)
-  return redis.call('ZRANGEBYSCORE', grace_key(), '-inf', now_ms)
+local function expired_graces(facts)
+  return redis.call('ZRANGEBYSCORE', grace_key(), '-inf', milliseconds(facts))
 end

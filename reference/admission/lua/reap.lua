@@ -6,13 +6,13 @@ local function reap(facts)
   if too_late(facts) then
     return {late = true, ended = ended}
   end
-  for _, sessionId in ipairs(expired_graces(now_ms)) do
+  for _, sessionId in ipairs(expired_graces(facts)) do
     local session = session_by_id(sessionId)
     if session and grace_over(session, now_ms) then
       ended[#ended + 1] = reaped(session, 'grace_expired', now_ms)
     end
   end
-  for _, sessionId in ipairs(silent_sessions(now_ms)) do
+  for _, sessionId in ipairs(silent_sessions(facts)) do
     local session = session_by_id(sessionId)
     if session and session.state == 'active' then
       ended[#ended + 1] = reaped(session, 'network', now_ms)

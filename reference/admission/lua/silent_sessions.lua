@@ -1,9 +1,9 @@
 -- Active sessions of all instances without a sign of life, whichever node wrote them.
-local function silent_sessions(now_ms)
+local function silent_sessions(facts)
   local found = {}
   for _, instanceId in ipairs(redis.call('SMEMBERS', limits.prefix .. 'instances')) do
     for _, sessionId in ipairs(redis.call('SMEMBERS', slots_key(instanceId))) do
-      if is_stale({instanceId = instanceId, sessionId = sessionId}, now_ms) then
+      if is_stale({instanceId = instanceId, sessionId = sessionId}, milliseconds(facts)) then
         found[#found + 1] = sessionId
       end
     end

@@ -6,7 +6,7 @@ local function swap(facts)
   journal(facts, {kind = 'swap', session = old, offer = facts.offer, token = facts.replaceToken,
     offerExpiresAt = now_ms + redis.call('PTTL', offer_name)})
   consume_offer(facts)
-  end_session(old, 'replace', now_ms)
+  end_replaced(old, now_ms)
   local session = new_session(facts)
   session.replacementOf = old.sessionId
   add_session(session, now_ms)

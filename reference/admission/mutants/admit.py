@@ -3,10 +3,10 @@
 import asyncio
 import json
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.reference.admission.mutants.registry import violates, violation
-from holdfast.reference.admission.mutants.rescripted import Rescripted
+from holdfast.reference.admission.mutants.rescripted import Lua, Rescripted
 from holdfast.reference.admission.mutants.split import RECORD, Split
 from holdfast.reference.admission.redislink import Call
 from holdfast.reference.admission.store import Store
@@ -25,7 +25,7 @@ violation(
     lua={"success": "return allowance(facts, {outcome = 'success', sessionId = session.sessionId}, used_up(facts))"},
 )
 
-# The character that the user asked for first is the selected one; a promotion has no request to mistake.
+# Selected is the character that the user has asked for first.
 violation(
     "AD-ADMIT-01",
     2,
@@ -57,15 +57,20 @@ violation(
         "character_given": """
 if facts.characterId == '' then
   return refuse(facts, 'NO_ACTIVE_CHARACTER')
-end
-if facts.kind == 'admit' and has_room(facts.instanceId) then
+elseif facts.kind == 'admit' then
   write('SADD', slots_key(facts.instanceId), facts.newSessionId)
 end""",
+        "may_enter": """
+return active_count(facts.instanceId) <= capacity_of(facts.instanceId) and depth_of(facts.instanceId) == 0""",
+        "queued": """
+write('SREM', slots_key(facts.instanceId), facts.newSessionId)
+return allowance(facts, {outcome = 'queued', position = position, depth = depth}, used_up(facts))""",
     },
 )
 
 
-class SessionsLater(Split):
+@violates("AD-ADMIT-03", 1, "Capacity is read and the session written in a second round trip.")
+class ReadThenWrite(Split):
     """Only what makes a session is written later; queue and limiter are as atomic as ever."""
 
     record = f"""
@@ -75,13 +80,8 @@ end
 {RECORD}"""
 
 
-@violates("AD-ADMIT-03", 1, "Capacity is read and the session written in a second round trip.")
-class ReadThenWrite(SessionsLater):
-    split = ("decide",)
-
-
 @violates("AD-ADMIT-03", 2, "A lock inside the process guards the check, so each node lets in its own share.")
-class LockInTheProcess(SessionsLater):
+class LockInTheProcess(ReadThenWrite):
     mutex = True
 
 
@@ -89,7 +89,7 @@ class LockInTheProcess(SessionsLater):
 class CachedCapacity(Rescripted):
     """A node that is told of another capacity forgets the old one; the others can't know."""
 
-    lua = {
+    lua: ClassVar[Lua] = {
         "may_enter": """
 return active_count(facts.instanceId) < tonumber(facts.capacity or limits.defaultCapacity)
   and depth_of(facts.instanceId) == 0"""
@@ -119,7 +119,7 @@ return active_count(facts.instanceId) < tonumber(facts.capacity or limits.defaul
 
 @violates("AD-ADMIT-03", 4, "The queue length is read in a separate command before the enqueue.")
 class LengthReadBefore(Rescripted):
-    lua = {"queue_cap": "if facts.length >= limits.queueCap then return refuse(facts, 'QUEUE_FULL') end"}
+    lua: ClassVar[Lua] = {"queue_cap": "if facts.length >= limits.queueCap then return refuse(facts, 'QUEUE_FULL') end"}
 
     async def decide(self, facts: Record) -> Verdict:
         length = await self.node.link.call("ZCARD", self.name("queue:pending", facts["instanceId"]))
@@ -172,8 +172,9 @@ return verdict"""
 )
 
 
-class MarkerReadBefore(Rescripted):
-    lua = {
+@violates("AD-ADMIT-09", 2, "Existence check and write are separate commands, so two attempts pass.")
+class CheckThenWrite(Rescripted):
+    lua: ClassVar[Lua] = {
         "existing_session": """
 local session = facts.marked and session_by_id(facts.marked)
 if not session then
@@ -192,13 +193,8 @@ return verdict"""
         return await super().decide(facts | ({"marked": marked.decode()} if marked else {}))
 
 
-@violates("AD-ADMIT-09", 2, "Existence check and write are separate commands, so two attempts pass.")
-class CheckThenWrite(MarkerReadBefore):
-    pass
-
-
 @violates("AD-ADMIT-09", 3, "A mutex per process protects the check.")
-class MutexPerProcess(MarkerReadBefore):
+class MutexPerProcess(CheckThenWrite):
     def __init__(self, node: "Node") -> None:
         super().__init__(node)
         self.mutex = asyncio.Lock()

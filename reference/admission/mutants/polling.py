@@ -1,7 +1,7 @@
 """Violations of the queue status rows."""
 
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -13,6 +13,9 @@ from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.verdicts import Record, Status, Verdict
 from holdfast.reference.admission.wire import Refusal
 
+if TYPE_CHECKING:
+    from holdfast.reference.admission.node import Node
+
 violation(
     "AD-POLL-01",
     1,
@@ -21,9 +24,7 @@ violation(
 )
 
 
-@violates(
-    "AD-POLL-01", 2, "The position is given only in the connect response; status of a waiting character is 404."
-)
+@violates("AD-POLL-01", 2, "The position is given only in the connect response; status of a waiting character is 404.")
 class OnlyOnce(Store):
     async def status(self, user_id: str, character_id: str, instance_id: str) -> Status:
         found = await super().status(user_id, character_id, instance_id)
@@ -98,15 +99,65 @@ class KeepAlive(Calls):
 
 @violates("AD-POLL-04", 1, "Positions are cached for 30 s.")
 class CachedPositions(Store):
-    cache: dict[str, tuple[float, Status]]
+    def __init__(self, node: "Node") -> None:
+        super().__init__(node)
+        self.shown: dict[str, tuple[float, Status]] = {}
 
     async def status(self, user_id: str, character_id: str, instance_id: str) -> Status:
         found = await super().status(user_id, character_id, instance_id)
         if found["state"] != "queued":
             return found
-        thirty_seconds = 6 * self.node.settings.poll_interval
-        until, cached = self.cache.get(character_id, (0.0, found))
-        if until < monotonic():
-            self.cache[character_id] = (monotonic() + thirty_seconds, found)
-            return found
-        return cached
+        life, now = 6 * self.node.settings.poll_interval, monotonic()
+        if now - self.shown.get(character_id, (0.0, found))[0] > life:
+            self.shown[character_id] = (now, found)
+        return self.shown[character_id][1]
+
+
+@violates("AD-POLL-04", 2, "Each node serves its own snapshot, so alternating polls go up and down.")
+class OwnSnapshot(Store):
+    """Taken at the first poll, and anew after every change that this node has made itself."""
+
+    def __init__(self, node: "Node") -> None:
+        super().__init__(node)
+        self.lines: dict[str, list[bytes]] = {}
+
+    async def run(self, name: str, facts: Record, call: Call | None = None) -> Any:
+        answer = await super().run(name, facts, call)
+        if name in {"decide", "unqueue"} or answer.get("promoted"):
+            self.lines.pop(facts["instanceId"], None)
+        return answer
+
+    async def status(self, user_id: str, character_id: str, instance_id: str) -> Status:
+        found = await super().status(user_id, character_id, instance_id)
+        if found["state"] == "queued" and instance_id not in self.lines:
+            queue = f"{self.node.settings.prefix}queue:pending:{instance_id}"
+            self.lines[instance_id] = await self.node.link.call("ZRANGE", queue, 0, -1)
+        line = self.lines.get(instance_id, [])
+        if found["state"] == "queued" and character_id.encode() in line:
+            found["position"] = line.index(character_id.encode())
+        return found
+
+
+@violates("AD-POLL-05", 1, "The poll turns into 404 and a new connect answers ALREADY_IN_SESSION.")
+class NeverTold(Store):
+    async def status(self, user_id: str, character_id: str, instance_id: str) -> Status:
+        found = await super().status(user_id, character_id, instance_id)
+        return {"state": "absent"} if found["state"] == "admitted" else found
+
+
+@violates("AD-POLL-05", 2, "The session is shown to one poll only; a lost reply loses it.")
+class ToldOnce(Store):
+    async def status(self, user_id: str, character_id: str, instance_id: str) -> Status:
+        found = await super().status(user_id, character_id, instance_id)
+        if found["state"] == "admitted":
+            shown = f"{self.node.settings.prefix}shown:{found['sessionId']}"
+            return found if await self.node.link.call("SET", shown, 1, "NX") else {"state": "absent"}
+        return found
+
+
+@violates("AD-POLL-06", 1, "Enabling push disables the status endpoint.")
+class PushOnly(Calls):
+    async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
+        if self.node.settings.push:
+            raise Refusal(404, "NOT_FOUND")
+        return await super().status(request, instance_id)

@@ -57,7 +57,7 @@ from holdfast.reference.admission.settings import BadSetting, Settings
 SettingsChange = Callable[[Settings], Mapping[str, Any]]
 Seam = TypeVar("Seam", bound=type[Any])
 
-_SUPPORT = {"registry", "split"}
+_SUPPORT = {"registry", "rescripted", "split"}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
 
 
+Lua = Mapping[str, str]
+"""Bodies by the names of their functions."""
+
+
 class Rescripted(Store):
     """Its Lua believes something that the node found out before the run."""
 
-    lua: ClassVar[Mapping[str, str]] = {}
+    lua: ClassVar[Lua] = {}
 
     def __init__(self, node: "Node") -> None:
         super().__init__(node)

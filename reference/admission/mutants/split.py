@@ -9,6 +9,7 @@ Subclass it, name the scripts, and widen the gap where a race needs it:
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.reference.admission.redislink import Call
@@ -46,13 +47,15 @@ class Split(Store):
     """Seconds between one write and the next."""
     record: ClassVar[str] = RECORD
     """What a write of the reading call does instead."""
+    lua: ClassVar[Mapping[str, str]] = {}
+    """Other bodies for functions of the reading call."""
     mutex: ClassVar[bool] = False
     """Whether a lock of this process guards the two calls, as if there were one node only."""
 
     def __init__(self, node: "Node") -> None:
         super().__init__(node)
         limits = {**node.scripts.limits, "writes": []}
-        recording = Recording(limits, {**node.scripts.overrides, "write": self.record})
+        recording = Recording(limits, {**node.scripts.overrides, **self.lua, "write": self.record})
         self.scripts = {**self.scripts, **{name: recording.all[name] for name in self.split}}
         self._lock = asyncio.Lock()
 
@@ -66,8 +69,12 @@ class Split(Store):
 
     async def _read_then_write(self, name: str, facts: Record, call: Call) -> Any:
         answer, writes = json.loads(await self._evaluate(name, json.dumps(facts), call))
-        await asyncio.sleep(self.gap)
+        await self.pause(facts)
         for words in writes:
             await call(*words)
             await asyncio.sleep(self.between)
         return answer
+
+    async def pause(self, facts: Record) -> None:
+        """What happens between reading and writing."""
+        await asyncio.sleep(self.gap)

@@ -21,7 +21,9 @@ violation("AD-VER-01", 1, "The build is recorded but not compared.", lua={"build
 @violates("AD-VER-01", 2, "Comparison is 'at least' on the semantic version.")
 class AtLeast(Rules):
     def build_ok(self, body: str | None, header: str | None) -> bool:
-        required = _numbers(self.settings.current_client_build) or ()
+        required = _numbers(self.settings.current_client_build)
+        if required is None:
+            return super().build_ok(body, header)
         sent = [_numbers(build) for build in (body, header) if build is not None]
         return bool(sent) and all(build is not None and build >= required for build in sent)
 
