@@ -77,9 +77,7 @@ def _peaks(highest: float, reached: int) -> set[float]:
 async def test_every_node_shows_the_same_gauges_whoever_ended_the_session(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=3)
     a, b, *_ = admission.nodes
-    start = await _on_all_nodes(admission)
-    expect(len(set(start)), 1, why="every node starts with the same gauges")
-    ((sessions, depth),) = set(start)
+    sessions, depth = await _start_on_all_nodes(admission)
     left, lost, replaced, waiting = await admission.characters(4)
     ending = [await arena.admit(character, node=a) for character in (left, lost, replaced)]
     await arena.enqueue(waiting, node=a)
@@ -94,11 +92,17 @@ async def test_every_node_shows_the_same_gauges_whoever_ended_the_session(admiss
     await _all_show(admission, sessions + 2, depth, "one left, one dropped, one replaced through another")
     await arena.leave(new.session_id, replaced, node=b)
     await _all_show(admission, sessions + 1, depth, "the replacing session left")
-    await _return_to(admission, T, start, T.grace_reclaim, dropped)
+    await _return_to(admission, T, (sessions, depth), T.grace_reclaim, dropped)
 
 
 async def _on_all_nodes(admission: Admission) -> list[tuple[float, float]]:
     return [(metrics.total(SESSIONS), metrics.total(DEPTH)) for metrics in await admission.metrics_of_all()]
+
+
+async def _start_on_all_nodes(admission: Admission) -> tuple[float, float]:
+    first, *others = await _on_all_nodes(admission)
+    expect(others, [first] * len(others), why=f"every node starts with the same gauges as the first: {first}")
+    return first
 
 
 async def _all_show(admission: Admission, sessions: float, depth: float, why: str) -> None:
@@ -107,12 +111,12 @@ async def _all_show(admission: Admission, sessions: float, depth: float, why: st
 
 
 async def _return_to(
-    admission: Admission, T: SpecTime, start: list[tuple[float, float]], within: float, since: Moment
+    admission: Admission, T: SpecTime, start: tuple[float, float], within: float, since: Moment
 ) -> None:
     """Scraped no oftener than needed: how soon the cleanup comes is the business of other requirements."""
 
     async def back() -> bool:
-        return await _on_all_nodes(admission) == start
+        return set(await _on_all_nodes(admission)) == {start}
 
     give_up = within + T.slack + T.prompt_never
     await T.until(back, since=since, give_up=give_up, what="the start values on all nodes", every=T.wait_tolerance)
@@ -120,12 +124,13 @@ async def _return_to(
 
 @verifies("AD-OBS-07", part=3, isolation="disruptive", nodes=2, waits="stale_reclaim_grace + slack")
 async def test_a_crash_amid_churn_leaves_no_trace_in_the_gauges(admission: Admission, T: SpecTime) -> None:
-    arena, start = await admission.instance(capacity=4), await _on_all_nodes(admission)
+    arena, (sessions, depth) = await admission.instance(capacity=4), await _start_on_all_nodes(admission)
     crashing = admission.nodes[0]
     people, newcomers = await admission.characters(4), await admission.characters(8)
     for character in people:
         await arena.join(character, node=crashing)
     line = await arena.line_up(3)
+    await _all_show(admission, sessions + len(people), depth + len(line), "before the crash")
     churn = asyncio.ensure_future(
         admission.parallel([partial(arena.connect, character, node=crashing) for character in newcomers])
     )
@@ -135,4 +140,4 @@ async def test_a_crash_amid_churn_leaves_no_trace_in_the_gauges(admission: Admis
     for character in (*line, *newcomers):
         await arena.unqueue(character)
 
-    await _return_to(admission, T, start, T.stale_reclaim_grace, T.now())
+    await _return_to(admission, T, (sessions, depth), T.stale_reclaim_grace, T.now())

@@ -136,6 +136,20 @@ async def test_a_poll_shows_every_promotion_and_leave_before_it(admission: Admis
     _shows(await arena.status(fifth), position=0, depth=6)
 
 
+@verifies("AD-POLL-04", part=2)
+async def test_every_node_shows_a_leave_that_any_node_has_answered(admission: Admission) -> None:
+    arena = await admission.instance(capacity=1)
+    await arena.hold()
+    *leaving, last = await arena.line_up(len(admission.nodes) + 1)
+    for node in admission.nodes:
+        _shows(await arena.status(last, node=node), position=len(leaving), depth=len(leaving) + 1)
+
+    for ahead, (character, through) in reversed(list(enumerate(zip(leaving, admission.nodes, strict=True)))):
+        await arena.unqueue(character, node=through)
+        for node in admission.nodes:
+            _shows(await arena.status(last, node=node), position=ahead, depth=ahead + 1)
+
+
 @verifies("AD-POLL-04", waits="promote_never + recovery")
 async def test_no_position_ever_rises(admission: Admission, T: SpecTime) -> None:
     await _churn(admission, T, admission.nodes[:1])

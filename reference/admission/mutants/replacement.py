@@ -1,8 +1,12 @@
 """Violations of the session replacement rows."""
 
+import asyncio
+from typing import ClassVar
+
 from holdfast.reference.admission.kicks import Kicks
 from holdfast.reference.admission.mutants.registry import violates, violation
 from holdfast.reference.admission.mutants.split import RECORD, Split
+from holdfast.reference.admission.redislink import Call
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.verdicts import Record
 
@@ -82,7 +86,7 @@ return {alive = session ~= nil}""",
 class SplitSwap(Split):
     """Of a confirmed replacement some writes follow the script; everything else is as atomic as ever."""
 
-    lua = {"end_replaced": "limits.swapping = true\nend_session(session, 'replace', now_ms)"}
+    lua: ClassVar = {"end_replaced": "limits.swapping = true\nend_session(session, 'replace', now_ms)"}
 
 
 def later(condition: str) -> str:
@@ -185,9 +189,7 @@ end"""
 @violates("AD-REPL-04", 5, "The replaceToken path skips version and suspension.")
 class SkipsChecks(Rules):
     precedence = Rules.precedence | {
-        "replace": tuple(
-            step for step in Rules.precedence["replace"] if step not in {"not_suspended", "build_current"}
-        )
+        "replace": tuple(step for step in Rules.precedence["replace"] if step not in {"not_suspended", "build_current"})
     }
 
 
@@ -202,4 +204,9 @@ class ReleasedNormally(SplitSwap):
 
 @violates("AD-REPL-05", 2, "Both confirmations succeed and the first new session leaks.")
 class BothWin(SplitSwap):
+    """Judged in one call and carried out in the next, which is one step but asks no more."""
+
     record = later("true")
+
+    async def write(self, writes: list[list[str]], call: Call) -> None:
+        await asyncio.gather(call("MULTI"), *(call(*words) for words in writes), call("EXEC"))

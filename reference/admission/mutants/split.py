@@ -70,11 +70,14 @@ class Split(Store):
     async def _read_then_write(self, name: str, facts: Record, call: Call) -> Any:
         answer, writes = json.loads(await self._evaluate(name, json.dumps(facts), call))
         await self.pause(facts)
+        await self.write(writes, call)
+        return answer
+
+    async def pause(self, facts: Record) -> None:  # noqa: ARG002  # for subclasses
+        """What happens between reading and writing."""
+        await asyncio.sleep(self.gap)
+
+    async def write(self, writes: list[list[str]], call: Call) -> None:
         for words in writes:
             await call(*words)
             await asyncio.sleep(self.between)
-        return answer
-
-    async def pause(self, facts: Record) -> None:
-        """What happens between reading and writing."""
-        await asyncio.sleep(self.gap)
