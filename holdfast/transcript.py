@@ -17,6 +17,7 @@ class Secrets:
     def __init__(self) -> None:
         self._aliases: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        self._lengths: set[int] = set()
 
     def register(self, value: str, label: str = "token") -> str:
         if len(value) < 8:
@@ -24,6 +25,7 @@ class Secrets:
         if value not in self._aliases:
             self._counts[label] = self._counts.get(label, 0) + 1
             self._aliases[value] = f"{label}#{self._counts[label]}"
+            self._lengths.add(len(value))
         return self._aliases[value]
 
     def redact(self, text: str) -> str:
@@ -34,12 +36,19 @@ class Secrets:
 
     def _replacement(self, match: re.Match[str]) -> str:
         word = match[0]
-        if alias := self._aliases.get(word):
-            return alias
-        # A secret inside a longer run (`hf1.x.y/ws`, `token=…`): only then is the slow way worth it.
-        for value, alias in self._aliases.items():
-            if value in word:
-                word = word.replace(value, alias)
+        # Slice by slice, for a secret inside a longer run (`hf1.x.y/ws`, `token=…`): asking every secret about every
+        # word would hold the loop for seconds once a check has thousands of them.
+        for length in sorted(self._lengths, reverse=True):
+            word = self._with_aliases(word, length)
+        return word
+
+    def _with_aliases(self, word: str, length: int) -> str:
+        at = 0
+        while at + length <= len(word):
+            alias = self._aliases.get(word[at : at + length])
+            if alias:
+                word = word[:at] + alias + word[at + length :]
+            at += len(alias) if alias else 1
         return word
 
 

@@ -144,10 +144,11 @@ async def test_every_node_shows_a_leave_that_any_node_has_answered(admission: Ad
     for node in admission.nodes:
         _shows(await arena.status(last, node=node), position=len(leaving), depth=len(leaving) + 1)
 
-    for ahead, (character, through) in reversed(list(enumerate(zip(leaving, admission.nodes, strict=True)))):
+    places = reversed(range(len(leaving)))
+    for place, character, through in zip(places, leaving, admission.nodes, strict=True):
         await arena.unqueue(character, node=through)
         for node in admission.nodes:
-            _shows(await arena.status(last, node=node), position=ahead, depth=ahead + 1)
+            _shows(await arena.status(last, node=node), position=place, depth=place + 1)
 
 
 @verifies("AD-POLL-04", waits="promote_never + recovery")

@@ -9,6 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.catalogue import CatalogueError
+from holdfast.fixtures.launcher import StartError
 from holdfast.plan import PlanError
 from holdfast.reports.model import StreamError
 from holdfast.target import TargetError
@@ -218,6 +219,6 @@ def main() -> None:
     """A user's mistake is a sentence and exit code 2, never a traceback."""
     try:
         app()
-    except (TargetError, CatalogueError, PlanError, StreamError, OSError) as error:
+    except (TargetError, CatalogueError, PlanError, StreamError, StartError, OSError) as error:
         typer.echo(f"holdfast: {error}", err=True)
         sys.exit(2)

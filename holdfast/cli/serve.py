@@ -1,6 +1,7 @@
 """`holdfast serve`: the reference servers of a spec, standing until you stop them, with a descriptor of them."""
 
 import contextlib
+import importlib
 import json
 import signal
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from holdfast.catalogue import builtin
+from holdfast.catalogue import CatalogueError, builtin
 from holdfast.deployment import Deployment, Wanted
 from holdfast.stream import Stream
 from holdfast.target import Target, builtin_path, load
@@ -19,6 +20,8 @@ from holdfast.wiring import Engine, EngineOptions
 
 def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None) -> int:
     catalogue, target = builtin(key), load(builtin_path(key)).at_scale(time_scale)
+    if violate:
+        _refuse_unknown(key, violate)
     target = replace(target, nodes=_so_many(target, nodes))
     timings = target.timings(catalogue)
     engine = Engine(target, Stream(None), EngineOptions())
@@ -34,6 +37,15 @@ def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None
     finally:
         engine.close()
     return 0
+
+
+def _refuse_unknown(key: str, violate: str) -> None:
+    known = importlib.import_module(f"holdfast.reference.{key}.mutants.registry").all_mutants()
+    if violate in known:
+        return
+    near = [id_ for id_ in known if id_.startswith(violate.partition("/")[0])]
+    hint = f"there are {', '.join(near)}" if near else "write it as ID/n, e.g. " + next(iter(known), "AD-RATE-03/1")
+    raise CatalogueError(f"{violate}: no mutant of {key}; {hint}")
 
 
 def _so_many(target: Target, count: int) -> tuple[Any, ...]:

@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 PATIENCE = 120.0
+# By when a runner that was told to go is gone, and all that it had standing.
+SOON = 10.0
 
 
 @dataclass(frozen=True)
@@ -74,3 +77,10 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
+        time.sleep(0.02)

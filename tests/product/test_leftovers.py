@@ -4,27 +4,18 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from holdfast.reports.files import read_events
 from tests.product.leftovers import Standing, look
-from tests.product.running import holdfast, started
+from tests.product.running import SOON, holdfast, started, until
 
 # Waits for most of a rate window while other checks end at once: there is a middle to be interrupted in.
 LONG, SHORT = "AD-RATE-03", "AD-ADMIT-01"
 WORDS = ("run", "admission", "--only", LONG, "--only", SHORT, "--results", "results")
-SOON = 5.0
 ANSWERED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
-        time.sleep(0.02)
 
 
 def short_checks_have_ended(path: Path) -> bool:

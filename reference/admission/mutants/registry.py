@@ -19,14 +19,16 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - clock of the scripts: `now`, `milliseconds`
 - order of the checks: `Rules.precedence`, lists of Lua steps for `admit`, `reconnect` and `replace`
 - one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
-- names of keys: `marker_key`, `slots_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`; `limits.node` is us
+- names of keys: `marker_key`, `slots_key`, `token_key`, `grace_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`;
+  `limits.node` is us
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
 - limiter, records: `failures`, `failure_member`, `add_failure`, `record_failure`, `locks`, `set_lock`, `lock_left`
 - limiter, answers: `rate_lock`, `used_up`, `allowance`, `refuse`
 - admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`
 - queue: `enqueue`, `enqueue_score`, `position_of`, `depth_of`, `queue_cap`, `already_waiting`, `note_peak`
 - promotion: `pick_next`, `may_be_promoted`, `promote`, `promoted`; `Promoter.run`, `.wake`, `.fill`, `.announce`
-- reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`, `drop`
+- reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`
+- grace: `drop`, `start_grace`, `cancel_grace`
 - replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `swap`, `cancel`
 - drain: `draining`, step `drain`; `Admin.switch_drain`
 - cleanup: `is_stale`, `grace_over`, `silent_sessions`, `expired_graces`, `reap`, `end_session`, `touch`; `Janitor`

@@ -1,0 +1,93 @@
+"""`holdfast serve` and `holdfast run --target`: the two commands that meet only through a descriptor."""
+
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.product.leftovers import look
+from tests.product.running import HOLDFAST, SOON, environment, holdfast, run, started, until
+
+# Rows that a limiter with borders between its windows keeps.
+UNTOUCHED = ("AD-ADMIT-01", "AD-VER-01", "AD-QUEUE-01")
+
+
+@contextmanager
+def served(folder: Path, *words: str) -> Iterator[str]:
+    """The descriptor of what stands; nothing stands any more afterwards."""
+    descriptor = folder / "served.toml"
+    with started(folder, "serve", "admission", *words, "--descriptor", str(descriptor)) as server:
+        assert server.stdout is not None
+        printed = read_descriptor(server)
+        assert descriptor.read_text().strip() == printed.strip()
+        yield str(descriptor)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+
+
+def read_descriptor(server: subprocess.Popen[str]) -> str:
+    """It is printed once all stands, with an empty line behind it; so are its sections, but for the last."""
+    assert server.stdout is not None
+    lines: list[str] = []
+    while not (lines and lines[-1] == "\n" and "[dialect]\n" in lines):
+        lines.append(server.stdout.readline())
+        assert lines[-1], f"serve ended early: {''.join(lines)}"
+    return "".join(lines)
+
+
+def test_a_served_mutant_fails_exactly_the_row_that_it_breaks(tmp_path: Path) -> None:
+    with served(tmp_path, "--violate", "AD-RATE-03/1") as descriptor:
+        ended = run(tmp_path, "--target", descriptor, only=("AD-RATE-03", *UNTOUCHED))
+        assert ended.code == 1
+        verdicts = ended.verdicts()
+        assert {id_ for id_, verdict in verdicts.items() if verdict != "pass"} == {"AD-RATE-03"}
+        assert verdicts["AD-RATE-03"] == "fail"
+
+        (row,) = [row for row in ended.results()["requirements"] if row["id"] == "AD-RATE-03"]
+        finding = row["finding"]
+        assert finding["expected"]
+        assert finding["seen"]
+        calls = [line for line in finding["transcript"] if line["dir"] == "→"]
+        assert len(calls) >= 6
+        assert [line["t"] for line in calls] == sorted(line["t"] for line in calls)
+        assert_it_fails_again(tmp_path, finding["command"])
+
+
+def assert_it_fails_again(folder: Path, command: str) -> None:
+    program, *words = shlex.split(command)
+    assert program == "holdfast"
+    again = subprocess.run(
+        [HOLDFAST, *words], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 1
+    assert "AD-RATE-03" in again.stdout
+
+
+@pytest.mark.parametrize("nodes", ["1", "3"])
+def test_a_clean_server_passes_with_the_profile_that_its_descriptor_declares(tmp_path: Path, nodes: str) -> None:
+    with served(tmp_path, "--nodes", nodes) as descriptor:
+        ended = run(tmp_path, "--target", descriptor, only=("AD-ADMIT-01", "AD-STATE-01", "AD-SEC-05", "AD-OBS-01"))
+    assert ended.code == 0, ended.text
+    assert ended.results()["profile"] == "store"
+    assert set(ended.verdicts().values()) <= {"pass", "partial"}
+
+
+def test_an_unknown_mutant_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    ended = holdfast(tmp_path, "serve", "admission", "--violate", "AD-NOPE-01/1")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "holdfast: AD-NOPE-01/1: no mutant of admission; write it as ID/n, e.g. AD-ADMIT-01/1\n"
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_what_is_served_goes_with_the_server(tmp_path: Path, signum: signal.Signals) -> None:
+    with started(tmp_path, "serve", "admission", "--nodes", "1") as server:
+        read_descriptor(server)
+        before = look(tmp_path / "scratch")
+        assert len(before.processes) >= 4, "the server, its guardian, a node and its Redis"
+        server.send_signal(signum)
+        server.wait(SOON)
+        until(lambda: not before.left() and not look(tmp_path / "scratch"), SOON, "the machine is as it was before")
