@@ -25,7 +25,7 @@ class Frame:
 
 
 class Socket:
-    """Reads in the background, so that a close is seen when it happens. `status` is set when the upgrade was refused."""
+    """Reads in the background, so that a close is seen when it happens. `status` tells a refused upgrade."""
 
     def __init__(self, context: Context, name: str) -> None:
         self.frames: list[Frame] = []

@@ -1,12 +1,12 @@
 """Capacity and queue cap while many connect at once (seed §11 Atomic Admission, Risks)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer
-from holdfast.finding import expect
+from holdfast.finding import Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 PLACES = 10
@@ -23,10 +23,10 @@ async def test_a_burst_gets_exactly_the_free_slots(admission: Admission, T: Spec
 
 @verifies("AD-ADMIT-03", part=2, waits="5*prompt")
 async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
-    await _burst_on_free_slots(admission, T, admission.nodes)
     for _ in range(ROUNDS):
         arena = await admission.instance(capacity=PLACES)
-        expect(outcomes(await _connect_all(admission, arena, 2 * PLACES)), {"success": PLACES, "queued": PLACES})
+        _exactly(await _connect_all(admission, arena, 2 * PLACES), {"success": PLACES, "queued": PLACES})
+    await _burst_on_free_slots(admission, T, admission.nodes)
 
 
 @verifies("AD-ADMIT-03", waits="5*prompt + queue_cap / 100")
@@ -74,7 +74,7 @@ async def _burst_on_free_slots(admission: Admission, T: SpecTime, nodes: Sequenc
     arena = await admission.instance(capacity=PLACES)
     waiting = min(BURST - PLACES, T.count("queue_cap"))
     answers = await _connect_all(admission, arena, PLACES + waiting, nodes)
-    expect(outcomes(answers), {"success": PLACES, "queued": waiting})
+    _exactly(answers, {"success": PLACES, "queued": waiting})
 
 
 async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
@@ -82,7 +82,7 @@ async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[s
     await arena.hold()
     await arena.crowd(T.count("queue_cap") - PLACES)
     answers = await _connect_all(admission, arena, AT_THE_CAP, nodes)
-    expect(outcomes(answers), {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
+    _exactly(answers, {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
 
 
 async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[str]) -> None:
@@ -92,9 +92,18 @@ async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[st
     await arena.put(capacity=6, node=told)
 
     answers = await _connect_all(admission, arena, AT_THE_CAP, asked)
-    expect(outcomes(answers), {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
+    _exactly(answers, {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
     for held in inside:
         assert await held.socket.answers(), "a session that was inside before is no longer served"
+
+
+def _exactly(answers: Sequence[Answer], legal: Mapping[str, int], why: str = "") -> None:
+    """A timeout is a legal answer of a busy target: it may stand for too few of an outcome, never for too many."""
+    seen = outcomes(answers)
+    late = seen.get("timeout", 0)
+    if late and all(count <= legal.get(name, 0) for name, count in seen.items() if name != "timeout"):
+        raise Inconclusive(f"{late} of {len(answers)} attempts at once ended as timeout")
+    expect(seen, legal, why=why)
 
 
 async def _connect_all(

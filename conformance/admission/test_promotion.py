@@ -105,7 +105,7 @@ async def test_who_has_a_session_elsewhere_is_passed_over(admission: Admission, 
     busy, waiting, last = await arena.line_up(3)
     held = await elsewhere.hold(busy)
     await arena.leave(inside.answer.session_id, inside.character)
-    await arena.admitted(waiting, within=T.promote_never)
+    await _passes_over(arena, busy, waiting, T)
 
     expect(await arena.status(busy), status(404), why="it has its session on the other instance")
     expect((await arena.status(last)).position, 0)
@@ -120,13 +120,23 @@ async def test_who_was_suspended_while_waiting_is_passed_over(admission: Admissi
     suspended, waiting, last = await arena.line_up(3)
     await admission.suspend(suspended)
     await arena.leave(inside.answer.session_id, inside.character)
-    await arena.admitted(waiting, within=T.promote_never)
+    await _passes_over(arena, suspended, waiting, T)
 
     expect(await arena.status(suspended), status(404))
     expect((await arena.status(last)).position, 0)
     await admission.suspend(suspended, on=False)
     free = await admission.instance()
     expect(await free.connect(suspended), success(), why="control: the suspension left no session behind")
+
+
+async def _passes_over(arena: Instance, unfit: Character, waiting: Character, T: SpecTime) -> None:
+    """The next one moves in. That the unfit one did is seen at once, and not only by what does not happen then."""
+
+    async def look() -> bool:
+        expect((await arena.status(unfit)).fields.get("state"), "queued", None, why="the one who may not have the slot")
+        return (await arena.status(waiting)).fields.get("state") == "admitted"
+
+    await T.until(look, give_up=T.promote_never, what="the promotion of the next in line")
 
 
 @verifies("AD-QUEUE-12", part=2, waits="promote_within + 5*prompt")

@@ -57,12 +57,12 @@ async def _promote_in_rounds(
     """All inside leave at once, the nodes taking turns; each round exactly as many of the line move in."""
     place = arena or await admission.instance(capacity=PLACES)
     inside = [(held.character, held.answer.session_id) for held in [await place.hold() for _ in range(PLACES)]]
-    line = await place.line_up(length)
+    line = await _line(place, length)
     for start in range(0, length, PLACES):
         await _leave_all(place, inside, nodes)
         promoted = line[start : start + PLACES]
-        answers = [(await place.admitted(character, within=T.promote_never))[0] for character in promoted]
-        inside = [(character, answer.session_id) for character, answer in zip(promoted, answers, strict=True)]
+        seen = await asyncio.gather(*(place.admitted(character, within=T.promote_never) for character in promoted))
+        inside = [(character, answer.session_id) for character, (answer, _) in zip(promoted, seen, strict=True)]
         expect(len({session for _, session in inside}), PLACES, why="session ids of those promoted")
         await _one_session_each(place, inside, nodes)
         await _the_rest_moved_up(place, line[start + PLACES :])
@@ -74,18 +74,29 @@ async def _leave_all(arena: Instance, inside: Sequence[tuple[Character, str]], n
     return await asyncio.gather(*(arena.leave(session, character, node=node) for character, session, node in turns))
 
 
+async def _line(arena: Instance, length: int) -> list[Character]:
+    """Fresh characters waiting, in order of the places that they were given."""
+    people = await arena.admission.characters(length)
+    answers = await arena.admission.parallel([lambda c=c: arena.enqueue(c) for c in people], at_once=8)  # type: ignore[misc]  # lambda default
+    places = {answer.position: character for answer, character in zip(answers, people, strict=True)}
+    expect(places.keys(), set(range(length)), why="places given, each once")
+    return [places[place] for place in range(length)]
+
+
 async def _one_session_each(arena: Instance, inside: Sequence[tuple[Character, str]], nodes: Sequence[str]) -> None:
     """The session that a poll told at first is the one that any node tells afterwards."""
-    for turn, (character, session) in enumerate(inside):
-        poll = await arena.status(character, node=nodes[(turn + 1) % len(nodes)])
-        expect((poll.fields.get("state"), poll.session_id), ("admitted", session))
+    others = [nodes[(turn + 1) % len(nodes)] for turn in range(len(inside))]
+    polls = await asyncio.gather(*(arena.status(c, node=node) for (c, _), node in zip(inside, others, strict=True)))
+    told = [(poll.fields.get("state"), poll.session_id) for poll in polls]
+    expect(told, [("admitted", session) for _, session in inside], why="asked once more")
 
 
 async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None:
     """The next ones and the last stand for all between them."""
-    for place, character in [*enumerate(rest)][: PLACES + 1] + [*enumerate(rest)][-1:]:
-        poll = await arena.status(character)
-        expect((poll.fields.get("state", "queued"), poll.position), ("queued", place), why="the others in line")
+    asked = sorted({*range(min(len(rest), PLACES + 1)), *range(len(rest))[-1:]})
+    polls = await asyncio.gather(*(arena.status(rest[place]) for place in asked))
+    seen = [(poll.fields.get("state", "queued"), poll.position) for poll in polls]
+    expect(seen, [("queued", place) for place in asked], why="the others in line")
 
 
 @verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, waits="recovery + 15*prompt")
@@ -93,7 +104,7 @@ async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T:
     arena = await admission.instance(capacity=PLACES)
     victim = admission.deployment.nodes[admission.nodes[0]]
     inside = [(held.character, held.answer.session_id) for held in [await arena.hold() for _ in range(PLACES)]]
-    line = await arena.line_up(LINE)
+    line = await _line(arena, LINE)
     for _ in range(KILLS):
         leaves = admission.beside(_leave_all(arena, inside, admission.nodes))
         await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be under way")
@@ -111,10 +122,11 @@ async def _moved_in(arena: Instance, line: Sequence[Character], T: SpecTime) -> 
     near = line[: 3 * PLACES]
 
     async def look() -> list[tuple[Character, str]] | None:
-        polls = [(character, await arena.status(character)) for character in near]
-        if lost := [character.id for character, poll in polls if poll.status == 404]:
+        polls = await asyncio.gather(*(arena.status(character) for character in near))
+        if lost := [c.id for c, poll in zip(near, polls, strict=True) if poll.status == 404]:
             raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
-        inside = [(c, poll.session_id) for c, poll in polls if poll.fields.get("state") == "admitted"]
+        told = zip(near, polls, strict=True)
+        inside = [(c, poll.session_id) for c, poll in told if poll.fields.get("state") == "admitted"]
         return inside if len(inside) >= PLACES else None
 
     inside, _ = await T.until(look, give_up=T.promote_never, what="the promotions after the restart")

@@ -12,20 +12,20 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
-# Share of the window: we know where the border is to within one look at the server's clock.
-CLOCK_DOUBT = 0.02
+# Shares of the window: how long before a border a burst begins, and how well we know where the border is.
+BEFORE_BORDER, BORDER_DOUBT = 0.1, 0.02
 
 
-@verifies("AD-RATE-03", waits="1.2*rate_window + slack")
+@verifies("AD-RATE-03", waits="1.25*rate_window + slack")
 async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T: SpecTime) -> None:
     """Windows that start on multiples of their length, by the server's clock, are the border to straddle."""
     arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
     border = _next_border(T, await _server_clock(T, arena, other))
-    await T.sleep_until(border, -0.05 * T.rate_window, "the end of the server's window")
+    await T.sleep_until(border, -BEFORE_BORDER * T.rate_window, "the end of the server's window")
     failures = await admission.parallel([lambda: arena.fail(unlucky)] * (T.count("rate_failures") - 2))
-    if max(answer.received for answer in failures) > border.lo - CLOCK_DOUBT * T.rate_window:
+    if max(answer.received for answer in failures) > border.lo - BORDER_DOUBT * T.rate_window:
         raise Inconclusive("the failures before the border were answered too late to be surely before it")
-    await T.sleep_until(border, CLOCK_DOUBT * T.rate_window, "the start of the server's next window")
+    await T.sleep_until(border, BORDER_DOUBT * T.rate_window, "the start of the server's next window")
     failures += [await arena.fail(unlucky) for _ in range(2)]
 
     expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
@@ -49,7 +49,7 @@ async def _server_clock(T: SpecTime, arena: Instance, character: Character) -> f
 
 def _next_border(T: SpecTime, server_ahead: float) -> Moment:
     """The next multiple of the window's length by the server's clock that we can still come before, on our clock."""
-    soonest = T.now().hi + server_ahead + 0.1 * T.rate_window
+    soonest = T.now().hi + server_ahead + 1.5 * BEFORE_BORDER * T.rate_window
     at = math.ceil(soonest / T.rate_window) * T.rate_window - server_ahead
     return Moment(at, at)
 

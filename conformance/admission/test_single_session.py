@@ -6,7 +6,7 @@ from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused
-from holdfast.finding import expect
+from holdfast.finding import Inconclusive, expect
 
 AT_ONCE = 60
 INSTANCES = 5
@@ -38,9 +38,9 @@ async def test_attempts_on_five_instances_at_once_give_one_session(admission: Ad
 @verifies("AD-ADMIT-09", part=2, waits="5*prompt")
 async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
     arena = await admission.instance(capacity=AT_ONCE)
-    await _is_served(*await _one_winner([arena], AT_ONCE, admission.nodes))
     for _ in range(ROUNDS):
         await _one_winner([arena], 2 * len(admission.nodes), admission.nodes)
+    await _is_served(*await _one_winner([arena], AT_ONCE, admission.nodes))
 
 
 @verifies("AD-ADMIT-09", part=2, waits="5*prompt")
@@ -64,6 +64,8 @@ async def _one_winner(
     answers = await admission.parallel([lambda a=a, n=n: a.connect(character, node=n) for a, n in calls])  # type: ignore[misc]  # lambda defaults
 
     seen = outcomes(answers)
+    if "timeout" in seen and seen.get("success", 0) <= 1:
+        raise Inconclusive(f"{seen['timeout']} of {attempts} attempts at once ended as timeout")
     expect(seen.get("success", 0), 1, why=f"successes among {seen}")
     expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="what the others heard")
     return next(

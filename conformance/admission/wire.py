@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 REASONS = frozenset(
     {
@@ -269,7 +269,7 @@ class TilemudCode(Contract):
     """The upstream code's own spelling."""
 
     name = "tilemud-code"
-    _OUTCOMES = {
+    _OUTCOMES: ClassVar[dict[str, tuple[str, str | None]]] = {
         "admitted": ("success", None),
         "replaced": ("success", None),
         "already_in_session": ("failed", "ALREADY_IN_SESSION"),

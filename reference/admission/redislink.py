@@ -134,7 +134,10 @@ class RedisLink:
         while True:
             with suppress(OSError, RedisAway, TimeoutError, hiredis.ReplyError):
                 await self._one_connection()
-            await asyncio.sleep(RETRY_SECONDS)
+            await self.before_retry()
+
+    async def before_retry(self) -> None:
+        await asyncio.sleep(RETRY_SECONDS)
 
     async def _one_connection(self) -> None:
         wire = await self._connect()

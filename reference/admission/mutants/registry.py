@@ -19,8 +19,8 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - clock of the scripts: `now`, `milliseconds`
 - order of the checks: `Rules.precedence`, lists of Lua steps for `admit`, `reconnect` and `replace`
 - one check of an attempt: the step of that name, e.g. `rate_lock`, `character_owned`, `not_suspended`
-- names of keys: `marker_key`, `slots_key`, `token_key`, `grace_key`, `queue_key`, `window_key`, `lock_key`, `drain_key`;
-  `limits.node` is us
+- names of keys: `marker_key`, `slots_key`, `token_key`, `grace_key`, `queue_key`, `window_key`, `lock_key`,
+  `drain_key`; `limits.node` is us
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
 - limiter, records: `failures`, `failure_member`, `add_failure`, `record_failure`, `locks`, `set_lock`, `lock_left`
 - limiter, answers: `rate_lock`, `used_up`, `allowance`, `refuse`
