@@ -12,6 +12,7 @@ from holdfast.audit import Audit
 from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.deployment import Deployment
+from holdfast.finding import Inconclusive
 from holdfast.patience import UNANSWERED, Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
@@ -64,16 +65,24 @@ class Context:
     @contextmanager
     def call(self, full: float) -> Iterator[float]:
         """Around one call to the target: says how long to wait for its answer, `full` seconds at most."""
-        began = time.monotonic()
+        began, held_before = time.monotonic(), self.held_back()
         try:
             yield self.patience.of(full)
         except (TimeoutError, asyncio.CancelledError) as end:
+            held = self.held_back(began) - held_before
+            if isinstance(end, TimeoutError) and held > full / 2:
+                raise Inconclusive(f"no answer after {full:.1f} s, {held:.1f} s of them the machine's own") from end
             # The check's own deadline may come before our patience ends.
             if isinstance(end, TimeoutError) or time.monotonic() - began > UNANSWERED:
                 self.unanswered += 1
                 self.patience.silences += 1
             raise
         self.patience.answered = True
+
+    def held_back(self, since: float | None = None) -> float:
+        """Seconds that the machine has held us and the target back so far: run queues, and our own lag since then."""
+        lag = self.audit.total_lag_between(since, time.monotonic()) if since is not None else 0.0
+        return lag + self.audit.run_queue_wait() + self.deployment.run_queue_wait()
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

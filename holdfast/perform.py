@@ -139,10 +139,10 @@ async def _run(context: Context, params: Mapping[str, Any]) -> None:
 async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None]) -> None:
     """Ends the work at its deadline, to which is added what the machine held back: it is slow, the check is not."""
     task = asyncio.ensure_future(work)
-    began, held_before = time.monotonic(), _held_back(context, time.monotonic())
+    began, held_before = time.monotonic(), context.held_back()
     try:
         while not task.done():
-            granted = min(_MOST_GRANTED * limit, _held_back(context, began) - held_before)
+            granted = min(_MOST_GRANTED * limit, context.held_back(began) - held_before)
             left = began + limit + granted - time.monotonic()
             if left <= 0:
                 raise _Overdue
@@ -151,11 +151,6 @@ async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-def _held_back(context: Context, since: float) -> float:
-    lag = context.audit.total_lag_between(since, time.monotonic())
-    return lag + context.audit.run_queue_wait() + context.deployment.run_queue_wait()
 
 
 def _overdue(context: Context, limit: float, bad: Verdict) -> Outcome:

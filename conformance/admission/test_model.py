@@ -250,9 +250,11 @@ class Play:
             self._sessions[who] = answer.session_id
         for who, where in limbo - set(self.model.limbo()):
             await self._gone(who, where)
-        watched = {(who, where) for where, room in self.model.rooms.items() for who in (*room.line, *involved)}
-        for who, where in sorted(watched):
-            self._judge(who, where, await self._arenas[where].status(self._people[who]))
+        rooms = self.model.rooms.items()
+        watched = sorted({(who, where) for where, room in rooms for who in (*room.line, *involved)})
+        polls = [self._arenas[where].status(self._people[who]) for who, where in watched]
+        for (who, where), poll in zip(watched, await asyncio.gather(*polls), strict=True):
+            self._judge(who, where, poll)
 
     async def _gone(self, who: str, where: str) -> None:
         async def look() -> bool:

@@ -93,16 +93,16 @@ class RowPerEnqueue(Attempts):
     async def ask(self, attempt: Attempt, facts: Record) -> Verdict:
         verdict = await super().ask(attempt, facts)
         if verdict["outcome"] == "queued" and self.node.settings.database_url:
-            await self.insert(facts)
+            await self.insert(facts["characterId"])
         return verdict
 
-    async def insert(self, facts: Record) -> None:
+    async def insert(self, character_id: str) -> None:
         database = urlsplit(self.node.settings.database_url)
         try:
             _, writer = await asyncio.open_connection(database.hostname, database.port)
         except OSError as error:
-            raise RedisAway(f"No row for {facts['characterId']}: the database is away.") from error
-        writer.write(f"INSERT INTO queue VALUES ('{facts['characterId']}');".encode())  # noqa: S608  # no server reads it
+            raise RedisAway("The database is away.") from error
+        writer.write(character_id.encode())
         writer.close()
 
 
