@@ -226,7 +226,7 @@ class Fold:
         place = _place(row["id"], part["part"])
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
-        verdict = fold([check.verdict for check in mine] + ([status] if status else []))
+        verdict = fold(_that_apply([check.verdict for check in mine]) + ([status] if status else []))
         if verdict is Verdict.PASS and part.get("known"):
             verdict = Verdict.FIXED
         reason = why if verdict is status else next((c.reason for c in mine if c.verdict is verdict), "")
@@ -235,6 +235,11 @@ class Fold:
         if verdict is Verdict.FIXED:
             reason = FIXED
         return Part(part["part"], part, verdict, reason, [check.check for check in mine])
+
+
+def _that_apply(verdicts: list[Verdict]) -> list[Verdict]:
+    """A check of an optional feature that the target lacks says nothing about the part, as long as another one does."""
+    return [verdict for verdict in verdicts if verdict is not Verdict.NOT_APPLICABLE] or verdicts
 
 
 def _body(event: Json) -> Json:

@@ -87,7 +87,7 @@ async def _time_out(admission: Admission, arena: Instance) -> bool:
     return answer.outcome == "timeout"
 
 
-@verifies("AD-OBS-02", isolation="quiet", heavy=True, waits="2*recovery")
+@verifies("AD-OBS-02", isolation="quiet", busy=True, waits="2*recovery")
 async def test_each_of_a_thousand_attempts_logs_a_start_and_one_outcome(admission: Admission) -> None:
     arenas = await _mixed_attempts(admission, MIXED)
     await _each_told_once(admission, arenas, MIXED)
