@@ -95,7 +95,9 @@ def literal_seconds(path: Path) -> Iterator[str]:
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in ("give_up", "within"))]
-        if name in waits and any(isinstance(v, ast.Constant) and isinstance(v.value, int | float) for v in values):
+        if name in waits and any(
+            isinstance(v, ast.Constant) and isinstance(v.value, int | float) and v.value for v in values
+        ):
             yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 

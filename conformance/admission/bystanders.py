@@ -31,9 +31,9 @@ async def bystanders(admission: Admission) -> AsyncIterator[Bystanders]:
     """The instance is full, so whatever slips in shows as a second place in line."""
     arena = await admission.instance(capacity=1)
     inside, waiting = await admission.characters(2)
-    _, socket = await arena.join(inside)
+    held = await arena.hold(inside)
     await arena.enqueue(waiting)
-    present = Bystanders(arena, inside, waiting, socket)
+    present = Bystanders(arena, inside, waiting, held.socket)
     yield present
     await present.unharmed()
     expect(await arena.connect(await admission.character()), queued(position=1), why="control: a sound attempt")

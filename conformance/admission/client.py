@@ -47,7 +47,7 @@ class Admission:
         self.identities = Identities(context.target.credentials)
         self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
         self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
-        self._patience = T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA
+        self.patience = T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA
         context.transcript.secrets.register(self.admin_headers["X-Admin-Token"], "admin-token")
 
     @classmethod
@@ -150,7 +150,7 @@ class Admission:
         if data is None and request.body is not None:
             body = {"json": request.body}
         try:
-            with self.context.call(self._patience) as seconds:
+            with self.context.call(self.patience) as seconds:
                 async with self.http.request(
                     request.method,
                     base + request.path,

@@ -42,8 +42,9 @@ async def exchange(
                 writer.write_eof()
         if break_off:
             return Answer(0, {}, None, "broken off", sent, time.monotonic())
-        async with asyncio.timeout(admission.T.attempt_deadline * 1.5):
-            answer = await _read(reader, sent)
+        with admission.context.call(admission.patience) as seconds:
+            async with asyncio.timeout(seconds):
+                answer = await _read(reader, sent)
     except (ConnectionError, asyncio.IncompleteReadError, TimeoutError, asyncio.LimitOverrunError) as error:
         answer = Answer(0, {}, None, repr(error), sent, time.monotonic())
     finally:

@@ -1,6 +1,7 @@
 """Hostile WebSocket clients: bad handshakes are refused, and no frame ends a session that its owner did not leave."""
 
 import base64
+import functools
 import json
 from collections.abc import Awaitable, Callable
 
@@ -94,7 +95,7 @@ async def _with_each(
 ) -> None:
     async with bystanders(admission):
         arena = await admission.instance(capacity=len(frames))
-        await admission.parallel([lambda n=name, d=data: send(arena, n, d) for name, data in frames.items()])  # type: ignore[misc]
+        await admission.parallel([functools.partial(send, arena, name, data) for name, data in frames.items()])
 
 
 @verifies("AD-ADMIT-06")

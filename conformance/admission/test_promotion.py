@@ -142,7 +142,9 @@ async def _passes_over(arena: Instance, unfit: Character, waiting: Character, T:
 @verifies("AD-QUEUE-12", part=2, waits="promote_within + 5*prompt")
 async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admission, T: SpecTime) -> None:
     """Some who wait find room elsewhere. In the end there is room for all, so that promotion reaches every entry."""
-    arenas = [await admission.instance(capacity=places) for places in (2, 2, PEOPLE)]
+    arenas = [await admission.instance(capacity=places) for places in (1, 1, PEOPLE)]
+    for full in arenas[:2]:
+        await full.fill(1)
     people, keys = await admission.characters(PEOPLE), admission.keys()
     await admission.parallel([lambda: _churn(admission, arenas, people)] * WORKERS)
     for arena in arenas:
@@ -169,6 +171,8 @@ async def _churn(admission: Admission, arenas: list[Instance], people: list[Char
                 answer = await arena.connect(character)
                 if answer.outcome == "success" and draw.random() < 0.5:
                     await arena.leave(answer.session_id, character)
+                elif answer.outcome == "success":
+                    (await arena.attach(answer.session_id, character)).keep_beating(admission.T.heartbeat_interval / 3)
             case "leave":
                 answer = await arena.status(character)
                 if answer.fields.get("state") == "admitted":

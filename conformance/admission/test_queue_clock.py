@@ -24,8 +24,8 @@ async def test_arrival_decides_between_nodes_whose_clocks_differ(admission: Admi
 
 def _same_estimate(polls: list[Answer], skew: float) -> None:
     """Estimates are optional; but the node that is ahead must not add its error to them."""
-    waits = [float(poll.fields["estimatedWaitSeconds"]) for poll in polls if "estimatedWaitSeconds" in poll.fields]
-    if waits:
+    given = [poll.fields.get("estimatedWaitSeconds") for poll in polls]
+    if waits := [float(wait) for wait in given if wait is not None]:
         assert min(waits) >= 0, f"a negative estimatedWaitSeconds: {waits}"
         assert max(waits) - min(waits) < skew / 2, f"estimatedWaitSeconds differs by the clocks' difference: {waits}"
 

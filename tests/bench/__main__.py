@@ -1,4 +1,4 @@
-"""python -m tests.bench: what Holdfast costs, as ratios against a peer of the same run. Exit 1 when an aim is missed."""
+"""python -m tests.bench: what Holdfast costs, against a peer in the same run. Exit 1 when an aim is missed."""
 
 # ruff: noqa: T201 - it reports on its standard output
 

@@ -1,4 +1,4 @@
-"""The admit script through HTTP against the same script without: same Redis, same Redis client, same number in flight."""
+"""The admit script through HTTP against the same script without: same Redis, same client of it, as many in flight."""
 
 import statistics
 import subprocess
@@ -16,8 +16,7 @@ ATTEMPTS = 3000
 
 
 def median_ratio() -> tuple[float, list[tuple[float, float]]]:
-    """The median over the rounds, and the rates of each: through HTTP, without. Interleaved, so that both meet the
-    machine in the same moods."""
+    """The median, and the rates of each round, through HTTP and without, taken in turn: a machine has its moods."""
     target = load(builtin_path("admission")).at_scale(1)
     engine = Engine(target, Stream(None), EngineOptions())
     try:

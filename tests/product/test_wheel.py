@@ -1,4 +1,4 @@
-"""What is installed is not the checkout: the wheel works without it, and beside packages with the names of our rooms."""
+"""What is installed is not the checkout: the wheel works without it, and beside packages named like our rooms."""
 
 import os
 import shutil

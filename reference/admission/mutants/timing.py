@@ -180,6 +180,6 @@ class CountedOneByOne(Store):
 @violates("AD-TIME-06", 2, "Attempts are handled by a loop that ticks every 2 s.")
 class Ticking(Attempts):
     async def decide(self, attempt: Attempt) -> Verdict:
-        tick = min(2.0, 0.9 * self.node.settings.attempt_deadline)  # a scaled deadline must not come before the tick
+        tick = min(2.0, 0.75 * self.node.settings.attempt_deadline)  # a scaled deadline must not come first
         await asyncio.sleep(tick - monotonic() % tick)
         return await super().decide(attempt)
