@@ -73,10 +73,11 @@ class SpecTime:
     ) -> tuple[R, Moment]:
         """Poll until the condition gives a value other than None or False; say between which moments it came true.
 
-        Not by `give_up` seconds after `since` is a finding: it did not happen.
+        Not by `give_up` seconds after `since` is a finding: it did not happen. What the first look shows may have come
+        true at any time from `since` on.
         """
         start = since or self.now()
-        end, not_yet = start.hi + give_up, time.monotonic()
+        end, not_yet = start.hi + give_up, start.lo
         self._context.say_waiting(what, give_up)
         with self._context.step(f"until {what}"):
             while True:

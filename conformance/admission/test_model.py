@@ -20,7 +20,7 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 EXAMPLES, STEPS = 15, 20
-ENOUGH_STEPS = 30
+ENOUGH_STEPS = 20
 PEOPLE, ROOMS = ("a", "b", "c", "d", "e"), ("i1", "i2")
 NTH = st.integers(0, len(PEOPLE) - 1)
 # Every play starts with one inside and two waiting, one inside elsewhere and one still outside.

@@ -58,8 +58,8 @@ async def test_the_measured_wait_is_true_whichever_node_promotes(admission: Admi
 
     inside, session, least, most = leaving.character, leaving.answer.session_id, 0.0, 0.0
     for character, place, releasing in zip(line, places, (right, ahead, ahead, right), strict=True):
-        await arena.leave(session, inside, node=releasing)
-        promoted, seen = await arena.admitted(character, within=T.promote_never)
+        left = await arena.leave(session, inside, node=releasing)
+        promoted, seen = await arena.admitted(character, within=T.promote_never, since=moment(left))
         waited = seen.since(moment(place))
         least, most = least + waited.lo, most + waited.hi
         inside, session = character, promoted.session_id
