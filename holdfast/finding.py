@@ -5,6 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from holdfast.verdict import Kind
 
+_LONGEST = 2000
+
 
 class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
     """The target does something else than the requirement demands."""
@@ -12,10 +14,15 @@ class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
     kind = Kind.VIOLATES
 
     def __init__(self, expected: Iterable[str], seen: str, why: str = "") -> None:
-        self.expected = list(expected)
-        self.seen = seen
+        self.expected = [_shown(text) for text in expected]
+        self.seen = _shown(seen)
         self.why = why
-        super().__init__(f"expected {' or '.join(self.expected)}; seen {seen}{f' ({why})' if why else ''}")
+        super().__init__(f"expected {' or '.join(self.expected)}; seen {self.seen}{f' ({why})' if why else ''}")
+
+
+def _shown(text: str) -> str:
+    """A finding is read by people: of a whole Redis snapshot the beginning says enough."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … and {len(text) - _LONGEST} more characters"
 
 
 class Absent(Finding):

@@ -82,7 +82,7 @@ def _labelled(label: str, text: str, width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, room: int) -> Iterator[str]:
-    while cell_len(text) > room:
+    while len(text) > 4 * room or cell_len(text) > room:
         # A word may be longer than the line (a token, a JSON body): then it is cut where the line ends.
         fits = cut(text, room + 1).removesuffix("…")
         at = fits.rfind(" ")

@@ -4,11 +4,13 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import aiohttp
 
 from holdfast.conformance.admission import wire
+from holdfast.conformance.admission.footprint import Footprint
 from holdfast.conformance.admission.identities import Character, Identities, User
 from holdfast.conformance.admission.instance import Held, Instance, moment, outcomes
 from holdfast.conformance.admission.keys import Keys
@@ -44,6 +46,7 @@ class Admission:
         self.features = context.target.dialect
         self.http = http
         self.listeners: list[Callable[[Request, Answer], None]] = []
+        self._footprint = Footprint()
         self.identities = Identities(context.target.credentials)
         self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
         self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
@@ -56,7 +59,19 @@ class Admission:
         connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=False)
         http = aiohttp.ClientSession(connector=connector, auto_decompress=False)
         context.stack.push_async_callback(http.close)
-        return cls(context, await context.get(SpecTime), http)
+        driver = cls(context, await context.get(SpecTime), http)
+        if not context.target.startable:
+            context.stack.push_async_callback(driver.tidy_up)
+        return driver
+
+    async def tidy_up(self) -> None:
+        """Leave nothing on a target that later checks share with this one."""
+        await self.parallel(
+            [
+                partial(self._exchange, self.url(), request, _bearer(user))
+                for request, user in self._footprint.farewells()
+            ]
+        )
 
     # ------------------------------------------------------------- subjects
 
@@ -119,12 +134,11 @@ class Admission:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         base = url or self.url(node)
-        said = {**(headers or {}), **request.headers}
-        if user is not None:
-            said["Authorization"] = f"Bearer {user.bearer}"
+        said = {**(headers or {}), **request.headers, **(_bearer(user) if user else {})}
         self.context.transcript.sent(lambda: f"{request.describe()}{f'  [{node}]' if node else ''}")
         answer = self._codec.read(await self._exchange(base, request, said))
         self._remember_secrets(answer)
+        self._footprint.note(request, user, answer)
         self.context.transcript.received(answer.describe)
         for hear in self.listeners:
             hear(request, answer)
@@ -238,3 +252,7 @@ class Admission:
 async def _end(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+def _bearer(user: User) -> dict[str, str]:
+    return {"Authorization": f"Bearer {user.bearer}"}

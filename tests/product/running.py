@@ -14,7 +14,7 @@ from typing import Any
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 PATIENCE = 120.0
 # By when a runner that was told to go is gone, and all that it had standing.
-SOON = 10.0
+SOON = 15.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.reports.files import read_events
 from tests.product.leftovers import Standing, look
-from tests.product.running import SOON, holdfast, started, until
+from tests.product.running import PATIENCE, SOON, holdfast, started, until
 
 # Waits for most of a rate window while other checks end at once: there is a middle to be interrupted in.
 LONG, SHORT = "AD-RATE-03", "AD-ADMIT-01"
@@ -27,7 +27,7 @@ def short_checks_have_ended(path: Path) -> bool:
 
 def in_the_middle(folder: Path, runner: subprocess.Popen[str]) -> Standing:
     """Some checks have ended, others wait; what stands now must be gone later."""
-    until(lambda: short_checks_have_ended(folder / "results" / "events.jsonl"), 30, "the short checks have ended")
+    until(lambda: short_checks_have_ended(folder / "results" / "events.jsonl"), PATIENCE, "the short checks have ended")
     standing = look(folder / "scratch")
     assert runner.pid in {process.pid for process in standing.processes}
     assert len(standing.processes) >= 6, "the runner, its guardian, three nodes and their Redis"
@@ -90,7 +90,7 @@ def test_a_killed_runner_leaves_nothing_but_its_events_which_can_be_reported(tmp
 @pytest.mark.parametrize("signum", [*ANSWERED, signal.SIGKILL])
 def test_a_run_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path, signum: signal.Signals) -> None:
     with started(tmp_path, *WORDS) as runner:
-        until(lambda: bool(look(tmp_path / "scratch").folders), 30, "the run has a folder")
+        until(lambda: bool(look(tmp_path / "scratch").folders), PATIENCE, "the run has a folder")
         before = look(tmp_path / "scratch")
         runner.send_signal(signum)
         output, _ = runner.communicate(timeout=SOON)
