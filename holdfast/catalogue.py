@@ -102,6 +102,8 @@ class Catalogue:
     timings: Mapping[str, Timing]
     limits: Mapping[str, float]
     requirements: Mapping[str, Requirement]
+    # After this long a target left alone has forgotten what earlier checks did to it.
+    settle: str = "0"
 
     def __iter__(self) -> Iterator[Requirement]:
         return iter(self.requirements.values())
@@ -157,6 +159,7 @@ def _read(data: dict[str, Any]) -> tuple[Catalogue, list[str]]:
         timings=timings,
         limits=_limits(data.get("limits", {})),
         requirements=rows,
+        settle=spec.get("settle", "0"),
     )
     return catalogue, problems + timing_problems
 

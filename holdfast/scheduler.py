@@ -86,7 +86,10 @@ class Scheduler:
         rest = sorted((job for job in jobs if not job.spec.heavy), key=lambda job: (job.repeat, -job.planned))
         tasks = [self._tracked(job, self._in_slot(job)) for job in rest if not job.needs_all]
         await asyncio.gather(*tasks, return_exceptions=True)
-        for job in (job for job in rest if job.needs_all):
+        alone = [job for job in rest if job.needs_all]
+        if alone and tasks:
+            await asyncio.sleep(alone[0].timings.evaluate(alone[0].catalogue.settle))
+        for job in alone:
             await self._alone(job)
 
     async def _alone(self, job: Job) -> None:
