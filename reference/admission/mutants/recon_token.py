@@ -181,17 +181,15 @@ violation(
     "The rotated token inherits the rest of the old TTL.",
     lua={
         "rotate_token": """
-local rest = token_record(facts).expiresAt
+session.tokenExpiresAt = token_record(facts).expiresAt
 write('DEL', token_key(facts.reconnectionToken))
 session.reconnectionToken = facts.newToken
-store_token(session, rest)""",
+store_token(session)""",
         "store_token": f"""
-local name = token_key(session.reconnectionToken)
-local stored = load(name)
-local expires = stored and stored.expiresAt or expires_ms
+local expires = session.tokenExpiresAt or expires_ms
 {STORED.format(expires="expires")}
 if expires then
-  write('PEXPIREAT', name, expires)
+  write('PEXPIREAT', token_key(session.reconnectionToken), expires)
 end""",
     },
 )
