@@ -89,12 +89,12 @@ class Instance:
 
     async def admit(self, character: Character, *, node: str | None = None) -> Answer:
         """Connect as an arrangement: anything but success ends the check here."""
-        answer = await self.connect(character, node=node)
+        answer = _in_time(await self.connect(character, node=node))
         expect(answer, wire.success(), why="while arranging the check")
         return answer
 
     async def enqueue(self, character: Character, *, node: str | None = None) -> Answer:
-        answer = await self.connect(character, node=node)
+        answer = _in_time(await self.connect(character, node=node))
         expect(answer, wire.queued(), why="while arranging the check")
         return answer
 
@@ -202,6 +202,15 @@ class Instance:
             return answer if answer.fields.get("state") == "admitted" else None
 
         return await self.admission.T.until(look, give_up=within, since=since, what="the promotion")
+
+
+def _in_time(answer: Answer) -> Answer:
+    """A timeout is a legal answer of a busy target, but nothing is arranged by it."""
+    if answer.outcome == "timeout":
+        raise Inconclusive(
+            f"an attempt that arranges the check ended as timeout after {answer.received - answer.sent:.1f} s"
+        )
+    return answer
 
 
 def moment(answer: Answer) -> Moment:

@@ -81,8 +81,22 @@ async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[s
     arena = await admission.instance(capacity=1)
     await arena.hold()
     await arena.crowd(T.count("queue_cap") - PLACES)
-    answers = await _connect_all(admission, arena, AT_THE_CAP, nodes)
+    people = await admission.characters(AT_THE_CAP)
+    answers = await _connect_each(admission, arena, people, nodes)
     _exactly(answers, {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
+    for _ in range(ROUNDS):
+        if not await _leave_the_queue(arena, people, answers):
+            return
+        people = people[: 2 * PLACES]
+        answers = await _connect_each(admission, arena, people, nodes)
+        _exactly(answers, {"queued": PLACES, "QUEUE_FULL": PLACES})
+
+
+async def _leave_the_queue(arena: Instance, people: Sequence[Character], answers: Sequence[Answer]) -> bool:
+    """Whether those who were queued are out of the line again; that a line can be left is another row's matter."""
+    queued = [character for character, answer in zip(people, answers, strict=True) if answer.outcome == "queued"]
+    left = await arena.admission.parallel([lambda c=c: arena.unqueue(c) for c in queued])  # type: ignore[misc]  # lambda default
+    return all(answer.status == 200 for answer in left)
 
 
 async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[str]) -> None:

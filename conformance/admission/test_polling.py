@@ -164,7 +164,8 @@ async def test_no_position_ever_rises_on_alternating_nodes(admission: Admission,
 async def _churn(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
     """Leaves, promotions, retries and newcomers between rounds of polls, each round through the next node."""
     arena = await admission.instance(capacity=5)
-    inside = [(character, answer.session_id) for character, answer in await arena.fill(5)]
+    held = await admission.parallel([arena.hold] * 5)
+    inside = [(each.character, each.answer.session_id) for each in held]
     crowd = await arena.crowd(min(200, T.count("queue_cap") * 2 // 3))
     places: dict[Character, int] = {}
     for node in itertools.islice(itertools.cycle(nodes), ROUNDS):
