@@ -12,9 +12,9 @@ from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 
 STATE = ("session:*", "queue:*")
-KILLS = 4
+KILLS = 6
 # Sent all at once, so that a kill after the first of them meets many half way, however slow we are ourselves.
-PER_KILL = 60
+PER_KILL = 40
 
 
 @verifies("AD-ADMIT-04", isolation="quiet")

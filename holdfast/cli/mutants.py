@@ -127,10 +127,27 @@ class _Matrix:
                 bar = progress.add_task(f"{len(self.mutants)} mutants", total=len(jobs))
                 for _ in engine.run(jobs, self._watch):
                     progress.advance(bar)
+                for _ in engine.run(self._second_round(), self._watch):
+                    progress.advance(bar)
         finally:
             engine.close()
+        self._void_false_kills()
+
+    def _void_false_kills(self) -> None:
         for mutant in self.mutants.values():
             mutant.by = [check for check in mutant.by if check not in self.false_alarms]
+
+    def _second_round(self) -> list[Job]:
+        """A kill that a false alarm voids had cancelled the other checks: they get their turn now."""
+        voided = [mutant for mutant in self.mutants.values() if mutant.by]
+        self._void_false_kills()
+        return [
+            self._job(check, mutant.id, repeat=2)
+            for mutant in voided
+            if not mutant.by
+            for check in self._own_checks(mutant)
+            if check.id not in self.false_alarms
+        ]
 
     def summary(self, *, covered: int, violations: int) -> dict[str, Any]:
         by_status = {
