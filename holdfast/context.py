@@ -49,6 +49,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self.held_at_start = self.held_back()
         self._provided: dict[type, Any] = {}
 
     async def get(self, wanted: type[P]) -> P:
@@ -65,11 +66,11 @@ class Context:
     @contextmanager
     def call(self, full: float) -> Iterator[float]:
         """Around one call to the target: says how long to wait for its answer, `full` seconds at most."""
-        began, held_before = time.monotonic(), self.held_back()
+        began = time.monotonic()
         try:
             yield self.patience.of(full)
         except (TimeoutError, asyncio.CancelledError) as end:
-            held = self.held_back(began) - held_before
+            held = self.held_back() - self.held_at_start
             if isinstance(end, TimeoutError) and held > full / 2:
                 raise Inconclusive(f"no answer after {full:.1f} s, {held:.1f} s of them the machine's own") from end
             # The check's own deadline may come before our patience ends.
@@ -79,9 +80,9 @@ class Context:
             raise
         self.patience.answered = True
 
-    def held_back(self, since: float | None = None) -> float:
-        """Seconds that the machine has held us and the target back so far: run queues, and our own lag since then."""
-        lag = self.audit.total_lag_between(since, time.monotonic()) if since is not None else 0.0
+    def held_back(self) -> float:
+        """Seconds that the machine has held us and the target back so far: run queues, and our own lag in this check."""
+        lag = self.audit.total_lag_between(self.transcript.started, time.monotonic())
         return lag + self.audit.run_queue_wait() + self.deployment.run_queue_wait()
 
     @contextmanager

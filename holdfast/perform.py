@@ -92,10 +92,9 @@ async def perform(
 ) -> Outcome:
     context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, patience=patience)
     started = time.monotonic()
-    held_before = context.held_back()
     try:
         outcome = await _judged(context, params, planned)
-        _excuse_if_overloaded(outcome, context, started, held_before)
+        _excuse_if_overloaded(outcome, context, started)
     finally:
         # Shielded: a check that is cancelled, because its mutant is dead already, still closes what it opened.
         await asyncio.shield(_clean_up(context))
@@ -135,11 +134,11 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     return Outcome(Verdict.PASS, 0)
 
 
-def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float, held_before: float) -> None:
+def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> None:
     """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven."""
     if outcome.verdict not in (Verdict.FAIL, Verdict.WARN, Verdict.ERROR):
         return
-    held, elapsed = context.held_back(began) - held_before, time.monotonic() - began
+    held, elapsed = context.held_back() - context.held_at_start, time.monotonic() - began
     if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:
         outcome.verdict = Verdict.INCONCLUSIVE
         outcome.reason = f"the machine was overloaded ({held:.1f} s lost in {elapsed:.1f} s): {outcome.reason}"
@@ -153,10 +152,10 @@ async def _run(context: Context, params: Mapping[str, Any]) -> None:
 async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None]) -> None:
     """Ends the work at its deadline, to which is added what the machine held back: it is slow, the check is not."""
     task = asyncio.ensure_future(work)
-    began, held_before = time.monotonic(), context.held_back()
+    began = time.monotonic()
     try:
         while not task.done():
-            granted = min(_MOST_GRANTED * limit, context.held_back(began) - held_before)
+            granted = min(_MOST_GRANTED * limit, context.held_back() - context.held_at_start)
             left = began + limit + granted - time.monotonic()
             if left <= 0:
                 raise _Overdue
