@@ -81,7 +81,7 @@ class Context:
         self.patience.answered = True
 
     def held_back(self) -> float:
-        """Seconds that the machine has held us and the target back so far: run queues, and our own lag in this check."""
+        """Seconds that the machine has held us and the target back so far: run queues, and our own lag meanwhile."""
         lag = self.audit.total_lag_between(self.transcript.started, time.monotonic())
         return lag + self.audit.run_queue_wait() + self.deployment.run_queue_wait()
 
