@@ -13,7 +13,9 @@ class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
 
     kind = Kind.VIOLATES
 
-    def __init__(self, expected: Iterable[str], seen: str, why: str = "") -> None:
+    def __init__(self, expected: Iterable[str], seen: str, why: str = "", *, late: bool = False) -> None:
+        """`late`: something did not come, or not in time, which an overloaded machine could also have caused."""
+        self.late = late
         self.expected = [_shown(text) for text in expected]
         self.seen = _shown(seen)
         self.why = why
@@ -59,7 +61,8 @@ class Legal(Protocol):
 def expect(seen: Any, *legal: Any, why: str = "") -> None:
     """Hold what was seen against every legal alternative: values by equality, `Legal` objects by their own rule."""
     if not any(_matches(alternative, seen) for alternative in legal):
-        raise Finding([_describe(alternative) for alternative in legal], _describe(seen), why)
+        late = bool(getattr(seen, "late", False))
+        raise Finding([_describe(alternative) for alternative in legal], _describe(seen), why, late=late)
 
 
 def _matches(alternative: Any, seen: Any) -> bool:

@@ -48,6 +48,8 @@ class Outcome:
     def transcript_lines(self) -> list[str]:
         return [f"{line['t'] / 1000:+9.3f}  {line['dir']} {line['text']}" for line in self.transcript]
 
+    late: bool = False
+
     def fields(self) -> dict[str, Any]:
         return {
             "attempt": self.attempt,
@@ -116,7 +118,7 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     try:
         await _within(limit, context, _run(context, params))
     except Finding as finding:
-        return Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen)
+        return Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen, late=finding.late)
     except AssertionError as error:
         return Outcome(bad, 0, str(error), Kind.VIOLATES, [], str(error))
     except Inconclusive as undecided:
@@ -130,13 +132,13 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such
         return Outcome(Verdict.ERROR, 0, traceback.format_exc(limit=-4))
     if context.warnings:
-        return Outcome(Verdict.WARN, 0, "; ".join(context.warnings), Kind.VIOLATES)
+        return Outcome(Verdict.WARN, 0, "; ".join(context.warnings), Kind.VIOLATES, late=True)
     return Outcome(Verdict.PASS, 0)
 
 
 def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> None:
     """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven."""
-    if outcome.verdict not in (Verdict.FAIL, Verdict.WARN, Verdict.ERROR):
+    if not outcome.late:
         return
     held, elapsed = context.held_back() - context.held_at_start, time.monotonic() - began
     if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:
@@ -170,8 +172,8 @@ def _overdue(context: Context, limit: float, bad: Verdict) -> Outcome:
     """A target that left calls unanswered is to blame; otherwise we are."""
     if context.unanswered:
         seen = f"{context.unanswered} calls without an answer when the check gave up after {limit:.0f} s"
-        return Outcome(bad, 0, seen, Kind.ABSENT, ["answers"], seen)
-    return Outcome(Verdict.ERROR, 0, f"the check did not end within its {limit:.0f} s")
+        return Outcome(bad, 0, seen, Kind.ABSENT, ["answers"], seen, late=True)
+    return Outcome(Verdict.ERROR, 0, f"the check did not end within its {limit:.0f} s", late=True)
 
 
 async def _clean_up(context: Context) -> None:

@@ -88,9 +88,8 @@ class SpecTime:
                 not_yet = asked
                 if time.monotonic() > end:
                     self._blame_nobody_for_our_lag(start)
-                    raise Finding(
-                        [f"{what} within {give_up:.2f} s"], f"nothing of it after {time.monotonic() - start.lo:.2f} s"
-                    )
+                    waited = f"nothing of it after {time.monotonic() - start.lo:.2f} s"
+                    raise Finding([f"{what} within {give_up:.2f} s"], waited, late=True)
                 await asyncio.sleep(every)
 
     def at_most(
@@ -211,7 +210,7 @@ class SpecTime:
             case Judgement.MISSED if scaled.kind in OURS_TO_WARN:
                 self._context.warn(f"{budget}: expected {expected}, seen {seen}")
             case Judgement.MISSED:
-                raise Finding([f"{expected} ({budget})"], seen)
+                raise Finding([f"{expected} ({budget})"], seen, late=True)
             case Judgement.HOLDS:
                 return
 

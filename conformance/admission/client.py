@@ -121,7 +121,8 @@ class Admission:
         if answer.status in (404, 405, 501):
             raise Absent(["2xx"], f"{request.method} {request.path}: {answer.describe()}")
         if not 200 <= answer.status < 300:
-            raise Finding(["2xx"], f"{request.method} {request.path}: {answer.describe()}", "while arranging the check")
+            said = f"{request.method} {request.path}: {answer.describe()}"
+            raise Finding(["2xx"], said, "while arranging the check", late=answer.late)
         return answer
 
     async def call(

@@ -6,7 +6,7 @@ from typing import Any
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.keys import Keys
+from holdfast.conformance.admission.keys import Keys, atomic_groups
 from holdfast.conformance.admission.wire import UUID, refused
 from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
@@ -50,6 +50,25 @@ def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
     if moved:
         seen = "; ".join(f"{key}: {before.get(key)!r} became {after.get(key)!r}" for key in moved)
         raise Finding(["session:* and queue:* as before the refusal"], seen)
+
+
+@verifies("AD-ADMIT-04", part=2, isolation="quiet")
+async def test_record_marker_and_count_change_in_one_step(admission: Admission) -> None:
+    """What kills find by chance, the commands show: whatever comes between two steps may be the end of the node."""
+    arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
+    async with keys.recording() as commands:
+        session = (await arena.admit(character)).session_id
+    writes = await keys.write_commands()
+    places = {
+        keys.name("session_data", session): "record",
+        keys.name("session_char", character.id): "marker",
+        keys.name("session_instance", arena.id): "count",
+    }
+    steps = [
+        {places[word] for command in group if command.name in writes for word in command.words if word in places}
+        for group in atomic_groups(commands)
+    ]
+    assert set(places.values()) in steps, f"written one after the other: {[sorted(step) for step in steps if step]}"
 
 
 @verifies("AD-ADMIT-04", part=2, isolation="disruptive", waits="recovery + 10*prompt")

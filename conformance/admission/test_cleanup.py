@@ -42,16 +42,17 @@ async def _resume_when_stale(arena: Instance, people: list[Character]) -> bool:
     """One run of the janitor tells when the next ones are due: the sessions go stale right before one of them.
 
     The reconnects crowd around that moment, since a janitor that lists first and removes later does not take long.
+    Most come before it: what shows of a run is its end.
     """
     admission, T = arena.admission, arena.admission.T
     seen, now = await _janitor_run(admission), T.now()
-    runs = math.floor((now.hi + T.stale_limit + 2 * T.slack - seen.lo) / T.janitor_interval) + 1
+    runs = math.floor((now.hi + T.stale_limit + 4 * T.slack - seen.lo) / T.janitor_interval) + 1
     due = Moment(seen.lo + runs * T.janitor_interval, seen.hi + runs * T.janitor_interval)
-    await T.sleep_until(due, -T.stale_limit - 2 * T.slack, "the sessions to be stale when the janitor comes")
+    await T.sleep_until(due, -T.stale_limit - 4 * T.slack, "the sessions to be stale when the janitor comes")
     sessions = await admission.parallel([lambda c=c: arena.admit(c) for c in people])  # type: ignore[misc]  # mypy can't see the bound default
 
     async def resume(number: int) -> bool:
-        await T.sleep_until(due, (2 * number / len(people) - 1) * T.slack, "the janitor")
+        await T.sleep_until(due, (4 * number / len(people) - 3) * T.slack, "the janitor")
         return await _survives(arena, people[number], sessions[number].token)
 
     return any(await asyncio.gather(*(resume(number) for number in range(len(people)))))

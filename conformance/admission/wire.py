@@ -104,6 +104,11 @@ class Answer:
         return self.fields.get("retryAfterSeconds")
 
     @property
+    def late(self) -> bool:
+        """No answer, or one that says that the target itself ran out of time."""
+        return not self.answered or self.outcome == "timeout" or self.status == 503
+
+    @property
     def answered(self) -> bool:
         return self.status != 0
 
