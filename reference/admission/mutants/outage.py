@@ -62,8 +62,9 @@ class Swallowed(Calls):
 @violates("AD-OUT-02", 1, "The server falls back to an in-memory store and admits.")
 class InMemory(Attempts):
     def outage(self, attempt: Attempt) -> Verdict:
+        verdict = super().outage(attempt)
         if attempt.kind != "admit":
-            return super().outage(attempt)
+            return verdict
         return {"outcome": "success", "sessionId": fresh_id(), "reconnectionToken": fresh_id()}
 
 

@@ -29,7 +29,7 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - promotion: `pick_next`, `may_be_promoted`, `promote`, `promoted`; `Promoter.run`, `.wake`, `.fill`, `.announce`
 - reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`
 - grace: `drop`, `start_grace`, `cancel_grace`
-- replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `swap`, `cancel`
+- replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `cancel`; `swap`, `end_replaced`
 - drain: `draining`, step `drain`; `Admin.switch_drain`
 - cleanup: `is_stale`, `grace_over`, `silent_sessions`, `expired_graces`, `reap`, `end_session`, `touch`; `Janitor`
 - deadline, late work: `Attempts.deadline_of`, `.decide`, `.timed_out`, `.undo_late`; `too_late`, `undo_admission`, …
@@ -39,7 +39,8 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - metrics: `Attempts.outcome_label`, `.count_refusal`; `Metrics`; `gauges_of`, `peak_of`, `note_peak`
 - sockets: `Sockets.attach`, `.beat`, `.acknowledge`, `.missed`, `.ended`, `.left`, `.lost`; `attach_refusal`, `holds`
 - closing sockets elsewhere: `Kicks.send`, `.evict`
-- outage, Redis back: `RedisLink.call`, `Recovery.on_connect`, `.restore`, `.stalled`; `Attempts.outage`; `restore`
+- outage: `RedisLink.call`, `.before_retry`; `Attempts.outage`
+- Redis back: `Recovery.on_connect`, `.put_right`, `.restore`, `.stalled`; `restore`
 - answers while Redis is away: `Http.unavailable`, `Metrics.scrape`
 - identity, TLS, start: `Identity.authenticate`, settings, `Recovery.on_connect` with `link.connections == 0`
 

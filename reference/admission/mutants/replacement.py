@@ -49,6 +49,7 @@ local session = session_of(facts)
 if not session then
   return nil
 end
+told(session.attemptId)
 local verdict = refuse(facts, 'ALREADY_IN_SESSION')
 if session.instanceId ~= facts.instanceId then
   end_session(session, 'user', milliseconds(facts))
@@ -143,12 +144,17 @@ violation(
     lua={
         "existing_session": """
 local session = session_of(facts)
-if session and write('SET', key('asked', facts.characterId), 1, 'NX', 'PX', limits.replacementMs) then
+if not session then
+  return nil
+end
+told(session.attemptId)
+if not offers_replacement(facts, session) then
+  return refuse(facts, 'ALREADY_IN_SESSION')
+elseif write('SET', key('asked', facts.characterId), 1, 'NX', 'PX', limits.replacementMs) then
   return refuse(facts, 'ALREADY_IN_SESSION', {replacementToken = offer_replacement(facts, session)})
-elseif session then
-  facts.session, facts.replaceToken = session, facts.newReplacementToken
-  return swap(facts)
-end"""
+end
+facts.session, facts.replaceToken = session, facts.newReplacementToken
+return swap(facts)"""
     },
 )
 
