@@ -154,6 +154,7 @@ async def _run(context: Context, params: Mapping[str, Any]) -> None:
 async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None]) -> None:
     """Ends the work at its deadline, to which is added what the machine held back: it is slow, the check is not."""
     task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at, also when nobody waits
     began = time.monotonic()
     try:
         while not task.done():
@@ -165,7 +166,7 @@ async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None
         task.result()
     finally:
         task.cancel()
-        await asyncio.wait({task})
+        await asyncio.wait({task}, timeout=_CLEANUP_LIMIT)
 
 
 def _overdue(context: Context, limit: float, bad: Verdict) -> Outcome:

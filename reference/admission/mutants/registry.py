@@ -13,6 +13,7 @@ sentence for it. `node --violate AD-RATE-03/1` (or the variable VIOLATE) starts 
            def deadline_of(self, received: float) -> float:
                return received + 3600
 Violations of atomicity subclass `Split` (`split.py`): the named script then reads in one call and writes in others.
+Where Lua has to believe what the node found out before the run, subclass `Rescripted` (`rescripted.py`).
 
 Which seam for which effect (Lua functions are written `name`, methods `Part.name`):
 
@@ -24,9 +25,11 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - what counts as failure, hints, builds, ids: `Rules.counted`, `.retry_after`, `.poll_after`, `.build_ok`, `.is_id`
 - limiter, records: `failures`, `failure_member`, `add_failure`, `record_failure`, `locks`, `set_lock`, `lock_left`
 - limiter, answers: `rate_lock`, `used_up`, `allowance`, `refuse`
-- admission, capacity: `may_enter`, `has_room`, `capacity_of`, `active_count`, `free_slot`, `new_session`, `add_session`
-- queue: `enqueue`, `enqueue_score`, `position_of`, `depth_of`, `queue_cap`, `already_waiting`, `note_peak`
-- promotion: `pick_next`, `may_be_promoted`, `promote`, `promoted`; `Promoter.run`, `.wake`, `.fill`, `.announce`
+- admission: `may_enter`, `has_room`, `capacity_of`, `active_count`, `admit`, `new_session`, `add_session`
+- queue, entries: `enqueue`, `enqueue_time`, `enqueue_score`, `score_of`, `store_entry`, `remove_entry`
+- queue, answers: `position_of`, `depth_of`, `queue_cap`, `already_waiting`
+- promotion, whom: `may_promote`, `pick_next`, `may_be_promoted`, `promoted`
+- promotion, when: `Promoter.run`, `.wake`, `.fill`, `.promote_one`, `.announce`
 - reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`
 - grace: `drop`, `start_grace`, `cancel_grace`
 - replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `cancel`; `swap`, `end_replaced`
