@@ -32,7 +32,8 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 - promotion, when: `Promoter.run`, `.wake`, `.fill`, `.promote_one`, `.announce`
 - reconnect: `token_record`, `token_fits`, `resumable`, `rotate_token`, `resume`, `old_socket`, `store_token`
 - grace: `drop`, `start_grace`, `cancel_grace`
-- replacement: `offers_replacement`, `offer_replacement`, `offer_fits`, `consume_offer`, `cancel`; `swap`, `end_replaced`
+- replacement: `offers_replacement`, `offer_replacement`, `cancel`, `offer_fits`, `consume_offer`
+- confirmed replacement: `swap`, `end_replaced`
 - drain: `draining`, step `drain`; `Admin.switch_drain`
 - cleanup: `is_stale`, `grace_over`, `silent_sessions`, `expired_graces`, `reap`, `end_session`, `touch`; `Janitor`
 - deadline, late work: `Attempts.deadline_of`, `.decide`, `.timed_out`, `.undo_late`; `too_late`, `undo_admission`, …
