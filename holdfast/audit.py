@@ -131,6 +131,15 @@ def _waited(path: str) -> float:
         return 0.0
 
 
+def pressure() -> float:
+    """Seconds in which somebody on this machine waited for a processor, so far; 0 where the kernel does not tell."""
+    try:
+        with open("/proc/pressure/cpu", "rb") as file:  # noqa: PTH123 - as above
+            return int(file.readline().split(b"total=")[1]) / 1e6
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def _pressure() -> float | None:
     try:
         return float(Path("/proc/pressure/cpu").read_text().split()[1].removeprefix("avg10="))

@@ -1,6 +1,7 @@
 """All that belongs to one run of one check: its deployment, its transcript, what it waits for and what it measured."""
 
 import asyncio
+import bisect
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ class Context:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self._queued: list[tuple[float, float]] = []
+        self.mark_time()
         self.held_at_start = self.held_back()
         self._provided: dict[type, Any] = {}
 
@@ -84,6 +87,17 @@ class Context:
         """Seconds that the machine has held us and the target back so far: run queues, and our own lag meanwhile."""
         lag = self.audit.total_lag_between(self.transcript.started, time.monotonic())
         return lag + self.audit.run_queue_wait() + self.deployment.run_queue_wait()
+
+    def mark_time(self) -> float:
+        """Now, with what the target's processes have stood in run queues so far."""
+        now = time.monotonic()
+        self._queued.append((now, self.deployment.run_queue_wait()))
+        return now
+
+    def queued_since(self, moment: float) -> float:
+        """Seconds that the target's processes have stood in run queues since then, rather too many than too few."""
+        index = max(0, bisect.bisect_right(self._queued, moment, key=lambda mark: mark[0]) - 1)
+        return max(0.0, self.deployment.run_queue_wait() - self._queued[index][1])
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

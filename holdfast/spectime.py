@@ -3,8 +3,8 @@
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Self, TypeVar
 
 from holdfast.context import Context
@@ -48,10 +48,11 @@ class SpecTime:
         return spec_seconds * self.timings.scale
 
     def now(self) -> Moment:
-        at = time.monotonic()
-        return Moment(at, at, self._context.deployment.run_queue_wait())
+        at = self._context.mark_time()
+        return Moment(at, at)
 
     async def sleep(self, seconds: float, why: str) -> None:
+        self._context.mark_time()
         if seconds <= 0:
             return
         self._context.say_waiting(why, seconds)
@@ -73,8 +74,8 @@ class SpecTime:
     ) -> tuple[R, Moment]:
         """Poll until the condition gives a value other than None or False; say between which moments it came true.
 
-        Not by `give_up` seconds after `since` is a finding: it did not happen. What the first look shows may have come
-        true at any time from `since` on.
+        Not by `give_up` seconds after `since` is a finding: it did not happen. What the machine held back is waited for
+        on top. What the first look shows may have come true at any time from `since` on.
         """
         start = since or self.now()
         end, not_yet = start.hi + give_up, start.lo
@@ -86,11 +87,21 @@ class SpecTime:
                 if value is not None and value is not False:
                     return value, Moment(not_yet, time.monotonic())
                 not_yet = asked
-                if time.monotonic() > end:
-                    self._blame_nobody_for_our_lag(start)
+                if time.monotonic() > end + min(give_up, self._explained(start)):
                     waited = f"nothing of it after {time.monotonic() - start.lo:.2f} s"
                     raise Finding([f"{what} within {give_up:.2f} s"], waited, late=True)
                 await asyncio.sleep(every)
+
+    @contextmanager
+    def on_time(self, since: Moment, room: float) -> Iterator[None]:
+        """What is found here holds only while the machine added less than `room` to what took place since then."""
+        try:
+            yield
+        except Finding as finding:
+            held = self._explained(since)
+            if held < room:
+                raise
+            raise Inconclusive(f"the machine held us or the nodes back for {held:.2f} s: {finding}") from finding
 
     def at_most(
         self,
@@ -106,7 +117,7 @@ class SpecTime:
         scaled = self.timings.of(budget)
         allowance = self.timings.of(tolerance).seconds if tolerance else 0.0
         elapsed = seen.since(since)
-        explained = self._explained(since, seen)
+        explained = self._explained(since, seen.hi)
         limit = scaled.seconds * times + allowance
         judgement = judge_at_most(elapsed, limit, explained)
         self._record(scaled, limit, allowance, elapsed, judgement, _room(limit - elapsed.hi, limit))
@@ -163,17 +174,12 @@ class SpecTime:
         """Whether the nodes stood in the run queue for so much of the time that calls piled up behind each other."""
         if since is None:
             return False
-        waited = self._context.deployment.run_queue_wait() - since.run_queue
-        return waited > STARVED * (time.monotonic() - since.lo)
+        return self._context.queued_since(since.lo) > STARVED * (time.monotonic() - since.lo)
 
-    def _explained(self, since: Moment, seen: Moment) -> float:
-        lag = self._context.audit.lag_between(since.lo, seen.hi)
-        return lag + max(0.0, self._context.deployment.run_queue_wait() - since.run_queue if since.run_queue else 0.0)
-
-    def _blame_nobody_for_our_lag(self, since: Moment) -> None:
-        lag = self._context.audit.lag_between(since.lo, time.monotonic())
-        if lag > 1.0:
-            raise Inconclusive(f"the harness itself stood still for {lag:.2f} s")
+    def _explained(self, since: Moment, until: float | None = None) -> float:
+        """What the machine alone may have added since: our loop's longest lag, the nodes' time in run queues."""
+        lag = self._context.audit.lag_between(since.lo, time.monotonic() if until is None else until)
+        return lag + self._context.queued_since(since.lo)
 
     def _record(
         self,

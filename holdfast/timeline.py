@@ -7,7 +7,7 @@ missed, straddling is undecided; lateness that the harness's own lag or the node
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -15,7 +15,6 @@ from enum import StrEnum
 class Moment:
     lo: float
     hi: float
-    run_queue: float = field(default=0.0, compare=False)
 
     @classmethod
     def now(cls) -> "Moment":

@@ -1,7 +1,5 @@
 """Grace after a lost socket, resuming within it, and leaving without it (seed §2, §8; upstream FR-009, FR-010)."""
 
-from dataclasses import replace
-
 import pytest
 
 from holdfast.check import verifies
@@ -38,7 +36,7 @@ async def test_a_lost_session_keeps_its_slot_and_can_be_reclaimed(
 async def test_a_lost_session_is_stored_in_grace_with_its_end(admission: Admission, T: SpecTime) -> None:
     arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
     session, socket = await arena.join(character)
-    gone = replace(await socket.drop(), run_queue=T.now().run_queue)
+    gone = await socket.drop()
 
     async def in_grace() -> dict[str, object] | None:
         record = await keys.record(keys.name("session_data", session.session_id))

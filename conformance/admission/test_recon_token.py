@@ -2,7 +2,6 @@
 
 import itertools
 import uuid
-from dataclasses import replace
 from functools import partial
 
 from holdfast.check import verifies
@@ -66,7 +65,7 @@ def _identifiers(character: Character, answer: Answer) -> tuple[str, ...]:
 async def test_the_stored_token_names_character_instance_and_expiry(admission: Admission, T: SpecTime) -> None:
     arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
     session, socket = await arena.join(character)
-    gone = replace(await socket.drop(), run_queue=T.now().run_queue)
+    gone = await socket.drop()
 
     async def with_expiry() -> dict[str, object] | None:
         record = await keys.record(keys.name("session_reconnect", session.token))
@@ -128,7 +127,7 @@ async def test_the_stored_token_expires_by_itself(admission: Admission, T: SpecT
     session, socket = await arena.join(character)
     key = keys.name("session_reconnect", session.token)
     expect(await keys.ask("EXISTS", key), 1, why="control: the token is stored while the socket lives")
-    gone = replace(await socket.drop(), run_queue=T.now().run_queue)
+    gone = await socket.drop()
 
     async def end_told() -> Moment | None:
         asked = T.now()

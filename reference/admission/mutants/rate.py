@@ -88,9 +88,9 @@ violation(
     1,
     "One counter key per clock minute.",
     lua={
-        "window_key": """
-local period = math.floor(milliseconds(facts) / limits.rateWindowMs)
-return key('ratelimit:window', facts.userId .. ':' .. period)"""
+        "failures": """
+local now_ms = milliseconds(facts)
+return redis.call('ZCOUNT', window_key(facts), now_ms - now_ms % limits.rateWindowMs, '+inf')"""
     },
 )
 

@@ -73,6 +73,7 @@ class Mutant:
     number: int
     sentence: str
     install: Callable[[Parts], None]
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -96,8 +97,12 @@ def violation(
     *,
     lua: Mapping[str, str] | None = None,
     settings: SettingsChange | None = None,
+    also: tuple[str, ...] = (),
 ) -> None:
-    """Registers a mutant that is a row: another Lua body, or other constants."""
+    """Registers a mutant that is a row: another Lua body, or other constants.
+
+    `also` names the other requirements that cannot but suffer, so that nobody takes their failure for a surprise.
+    """
     if (lua is None) == (settings is None):
         raise ValueError(f"{requirement}/{number} must change either Lua functions or settings.")
 
@@ -107,15 +112,15 @@ def violation(
         if settings is not None:
             parts.settings = lambda given: replace(given, **settings(given))
 
-    _register(Mutant(requirement, number, sentence, install))
+    _register(Mutant(requirement, number, sentence, install, also))
 
 
-def violates(requirement: str, number: int, sentence: str) -> Callable[[Seam], Seam]:
+def violates(requirement: str, number: int, sentence: str, *, also: tuple[str, ...] = ()) -> Callable[[Seam], Seam]:
     """Registers a subclass of a part as a mutant."""
 
     def register(part: Seam) -> Seam:
         name = _part_of(part)
-        _register(Mutant(requirement, number, sentence, lambda parts: setattr(parts, name, part)))
+        _register(Mutant(requirement, number, sentence, lambda parts: setattr(parts, name, part), also))
         return part
 
     return register
