@@ -104,9 +104,10 @@ async def _confirm_often(arena: Instance, character: Character, sessions: list[s
 async def _sampling(keys: Keys, arena: Instance, T: SpecTime) -> AsyncIterator[list[list[str]]]:
     """The instance's set of sessions, looked at every few milliseconds."""
     samples = [await keys.members("session_instance", arena.id)]
+    enough = asyncio.Event()
 
     async def look() -> None:
-        while True:
+        while not enough.is_set():
             samples.append(await keys.members("session_instance", arena.id))
             await asyncio.sleep(T.redis_hop)
 
@@ -114,8 +115,8 @@ async def _sampling(keys: Keys, arena: Instance, T: SpecTime) -> AsyncIterator[l
     try:
         yield samples
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        enough.set()  # asked to end, not cancelled: redis-py may swallow a cancel that comes with an answer
+        await task
 
 
 @verifies("AD-REPL-03")
