@@ -51,6 +51,15 @@ class Audit:
         first, last = self._window(start, end)
         return max(self._lags[first:last], default=0.0)
 
+    async def calm(self, patience: float) -> None:
+        """Return once the loop comes round without much delay, or after so many seconds."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            before = time.monotonic()
+            await asyncio.sleep(_TICK)
+            if time.monotonic() - before < _TICK + _STALL / 2:
+                return
+
     def total_lag_between(self, start: float, end: float) -> float:
         """All the time between the two moments that the loop was late, added up."""
         first, last = self._window(start, end)

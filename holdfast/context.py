@@ -19,6 +19,8 @@ from holdfast.target import Target
 from holdfast.timings import Timings
 from holdfast.transcript import Secrets, Transcript
 
+_MARKS_APART = 0.05
+
 
 class Provided(Protocol):
     """A type that a check may ask for by annotation."""
@@ -91,7 +93,8 @@ class Context:
     def mark_time(self) -> float:
         """Now, with what the target's processes have stood in run queues so far."""
         now = time.monotonic()
-        self._queued.append((now, self.deployment.run_queue_wait()))
+        if not self._queued or now - self._queued[-1][0] > _MARKS_APART:
+            self._queued.append((now, self.deployment.run_queue_wait()))
         return now
 
     def queued_since(self, moment: float) -> float:

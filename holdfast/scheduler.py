@@ -23,7 +23,9 @@ from holdfast.verdict import Verdict
 OVERLAP_SCALED, OVERLAP_SPEC_TIME = 24, 96
 # A check that plans to wait less than this is nearly all work. Few of those run at a time, beside the waiting ones
 # and from the start: together at the end they would only slow each other down, and read as a slow target.
-BUSY_BELOW, BUSY_AT_ONCE = 2.5, 3
+BUSY_BELOW, BUSY_AT_ONCE = 2.5, 2
+# Checks start one after the other, the next when the loop has come to rest, or after this long.
+START_PATIENCE = 0.25
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ class Scheduler:
         self._stream = stream
         self._waiting_lane = asyncio.Semaphore(overlap)
         self._busy_lane = asyncio.Semaphore(BUSY_AT_ONCE)
+        self._door = asyncio.Lock()
         self._patience: defaultdict[tuple[str, str], Patience] = defaultdict(Patience)
         self._done = done or (lambda _job, _outcome: None)
         self.tasks: dict[tuple[str, str, int], asyncio.Task[Outcome]] = {}
@@ -109,6 +112,8 @@ class Scheduler:
 
     async def _in_slot(self, job: Job) -> Outcome:
         async with self._busy_lane if job.busy else self._waiting_lane:
+            async with self._door:
+                await self._audit.calm(START_PATIENCE)
             return await self._run_one(job)
 
     async def _run_one(self, job: Job) -> Outcome:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+_SHORTEST = 8
 # Anything long enough to be a credential; each candidate is looked up among the registered secrets.
 _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~+/=-]{7,}")
 
@@ -17,15 +18,20 @@ class Secrets:
     def __init__(self) -> None:
         self._aliases: dict[str, str] = {}
         self._counts: dict[str, int] = {}
-        self._lengths: set[int] = set()
+        # By its beginning, which is all that is looked up at most places, the lengths that a secret may have.
+        self._lengths: dict[str, list[int]] = {}
+        self._seen: dict[str, str] = {}
 
     def register(self, value: str, label: str = "token") -> str:
-        if len(value) < 8:
+        if len(value) < _SHORTEST:
             return value
         if value not in self._aliases:
             self._counts[label] = self._counts.get(label, 0) + 1
             self._aliases[value] = f"{label}#{self._counts[label]}"
-            self._lengths.add(len(value))
+            lengths = self._lengths.setdefault(value[:_SHORTEST], [])
+            lengths.append(len(value))
+            lengths.sort(reverse=True)
+            self._seen.clear()
         return self._aliases[value]
 
     def redact(self, text: str) -> str:
@@ -36,20 +42,24 @@ class Secrets:
 
     def _replacement(self, match: re.Match[str]) -> str:
         word = match[0]
-        # Slice by slice, for a secret inside a longer run (`hf1.x.y/ws`, `token=…`): asking every secret about every
-        # word would hold the loop for seconds once a check has thousands of them.
-        for length in sorted(self._lengths, reverse=True):
-            word = self._with_aliases(word, length)
-        return word
+        if word not in self._seen:  # ids come again in every line
+            self._seen[word] = self._with_aliases(word)
+        return self._seen[word]
 
-    def _with_aliases(self, word: str, length: int) -> str:
-        at = 0
-        while at + length <= len(word):
-            alias = self._aliases.get(word[at : at + length])
-            if alias:
-                word = word[:at] + alias + word[at + length :]
-            at += len(alias) if alias else 1
-        return word
+    def _with_aliases(self, word: str) -> str:
+        """Place by place, for a secret inside a longer run (`hf1.x.y/ws`, `token=…`).
+
+        Asking every secret about every word would hold the loop for seconds once a check has thousands of them.
+        """
+        shown, at, done = [], 0, 0
+        while at + _SHORTEST <= len(word):
+            lengths = self._lengths.get(word[at : at + _SHORTEST], ())
+            length = next((each for each in lengths if word[at : at + each] in self._aliases), 0)
+            if length:
+                shown += [word[done:at], self._aliases[word[at : at + length]]]
+                done = at + length
+            at += length or 1
+        return "".join([*shown, word[done:]])
 
 
 # A text, or what gives it when it is asked for: of a thousand exchanges most are never shown.

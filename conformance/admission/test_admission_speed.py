@@ -35,7 +35,7 @@ def _judge(T: SpecTime, answers: list[Answer]) -> None:
     T.percentile("admit_p99", samples, 0.99)
 
 
-@verifies("AD-TIME-06", busy=True, waits="6*attempt_deadline + 8*admit_p95")
+@verifies("AD-TIME-06", waits="6*attempt_deadline + 8*admit_p95")
 async def test_direct_admissions_are_fast_with_hundreds_inside(admission: Admission, T: SpecTime) -> None:
     trials = max(TRIALS, round(BUSY * T.scaled(60)))
     arena = await admission.instance(capacity=INSIDE + trials)

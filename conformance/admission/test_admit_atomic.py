@@ -71,7 +71,7 @@ async def test_record_marker_and_count_change_in_one_step(admission: Admission) 
     assert set(places.values()) in steps, f"written one after the other: {[sorted(step) for step in steps if step]}"
 
 
-@verifies("AD-ADMIT-04", part=2, isolation="disruptive", waits="recovery + 10*prompt")
+@verifies("AD-ADMIT-04", part=2, isolation="disruptive", busy=True, waits="recovery + 10*prompt")
 async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission: Admission, T: SpecTime) -> None:
     arena, keys = await admission.instance(capacity=KILLS * PER_KILL), admission.keys()
     victim = admission.deployment.nodes[admission.nodes[0]]

@@ -16,12 +16,12 @@ AT_THE_CAP = 50
 ROUNDS = 4
 
 
-@verifies("AD-ADMIT-03", waits="5*prompt")
+@verifies("AD-ADMIT-03", busy=True, waits="5*prompt")
 async def test_a_burst_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
     await _burst_on_free_slots(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2, waits="5*prompt")
+@verifies("AD-ADMIT-03", part=2, busy=True, waits="5*prompt")
 async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
     for _ in range(ROUNDS):
         arena = await admission.instance(capacity=PLACES)
@@ -29,28 +29,28 @@ async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: A
     await _burst_on_free_slots(admission, T, admission.nodes)
 
 
-@verifies("AD-ADMIT-03", waits="5*prompt + queue_cap / 100")
+@verifies("AD-ADMIT-03", busy=True, waits="5*prompt + queue_cap / 100")
 async def test_a_burst_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
     await _burst_at_the_cap(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2, waits="5*prompt + queue_cap / 100")
+@verifies("AD-ADMIT-03", part=2, busy=True, waits="5*prompt + queue_cap / 100")
 async def test_a_burst_over_three_nodes_fills_the_queue_exactly_to_its_cap(admission: Admission, T: SpecTime) -> None:
     await _burst_at_the_cap(admission, T, admission.nodes)
 
 
-@verifies("AD-ADMIT-03", waits="5*prompt")
+@verifies("AD-ADMIT-03", busy=True, waits="5*prompt")
 async def test_after_capacity_is_lowered_nobody_is_admitted_above_it(admission: Admission) -> None:
     await _lower_and_connect(admission, told=admission.nodes[0], asked=admission.nodes[:1])
 
 
-@verifies("AD-ADMIT-03", part=2, waits="5*prompt")
+@verifies("AD-ADMIT-03", part=2, busy=True, waits="5*prompt")
 async def test_capacity_lowered_through_one_node_holds_on_the_others(admission: Admission) -> None:
     told, *others = admission.nodes
     await _lower_and_connect(admission, told=told, asked=others)
 
 
-@verifies("AD-ADMIT-03", part=3, waits="5*prompt")
+@verifies("AD-ADMIT-03", part=3, busy=True, waits="5*prompt")
 async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(
     admission: Admission, T: SpecTime
 ) -> None:

@@ -201,7 +201,7 @@ async def test_an_existing_session_comes_before_drain(admission: Admission) -> N
     expect(await arena.connect(newcomer), refused("DRAIN_MODE"), why="control: the instance does drain")
 
 
-@verifies("AD-ADMIT-08", waits="5*prompt + queue_cap / 100")
+@verifies("AD-ADMIT-08", busy=True, waits="5*prompt + queue_cap / 100")
 async def test_drain_comes_before_a_full_queue(admission: Admission, T: SpecTime) -> None:
     arena, newcomer = await _full(admission), await admission.character()
     await arena.crowd(T.count("queue_cap"))

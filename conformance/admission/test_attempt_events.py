@@ -93,7 +93,7 @@ async def test_each_of_a_thousand_attempts_logs_a_start_and_one_outcome(admissio
     await _each_told_once(admission, arenas, MIXED)
 
 
-@verifies("AD-OBS-02", part=2, isolation="disruptive", waits="attempt_deadline + undo_settle + recovery")
+@verifies("AD-OBS-02", part=2, isolation="disruptive", busy=True, waits="attempt_deadline + undo_settle + recovery")
 async def test_jitter_and_a_stall_leave_one_outcome_for_each_attempt(admission: Admission, T: SpecTime) -> None:
     link = admission.deployment.link(admission.nodes[0])
     await link.delay(2 * T.redis_hop, jitter=2 * T.redis_hop)

@@ -157,7 +157,7 @@ async def test_a_name_given_twice_does_not_smuggle_a_foreign_character_in(admiss
     expect(await arena.connect(victim), success(), why="control: the foreign character is nowhere in session")
 
 
-@verifies("AD-ADMIT-06", waits=WORK)
+@verifies("AD-ADMIT-06", busy=True, waits=WORK)
 async def test_an_instance_id_outside_the_pattern_is_refused(admission: Admission) -> None:
     character, bad_request = await admission.character(), status(*range(400, 500))
     attempts = _attempts_at(admission, NO_INSTANCE, character)
@@ -280,7 +280,7 @@ async def test_generated_json_gets_a_code(admission: Admission) -> None:
         await in_thread(generate, deadline=admission.T.recovery_never)
 
 
-@verifies("AD-ADMIT-06", part=2, isolation="quiet", waits=WORK)
+@verifies("AD-ADMIT-06", part=2, isolation="quiet", busy=True, waits=WORK)
 async def test_hostile_requests_leave_redis_as_it_was(admission: Admission) -> None:
     arena, keys = await admission.instance(capacity=1), admission.keys()
     inside, waiting = await admission.characters(2)

@@ -27,7 +27,7 @@ NTH = st.integers(0, len(PEOPLE) - 1)
 OPENING = (("a", "i1"), ("b", "i1"), ("c", "i1"), ("d", "i2"))
 
 
-@verifies("AD-ADMIT-09", "AD-QUEUE-06", "AD-QUEUE-10", "AD-QUEUE-12", waits="15*prompt")
+@verifies("AD-ADMIT-09", "AD-QUEUE-06", "AD-QUEUE-10", "AD-QUEUE-12", busy=True, waits="15*prompt")
 async def test_any_sequence_of_calls_leaves_queue_and_sessions_as_the_rules_say(
     admission: Admission, T: SpecTime
 ) -> None:

@@ -65,7 +65,7 @@ async def test_while_redis_is_blackholed_each_attempt_is_answered_in_time(admiss
     await _refused_in_time(admission, T, stalled(admission), unavailable(), timed_out())
 
 
-@verifies("AD-OUT-02", isolation="disruptive", waits="attempt_deadline + recovery")
+@verifies("AD-OUT-02", isolation="disruptive", busy=True, waits="attempt_deadline + recovery")
 async def test_nothing_is_admitted_queued_or_replaced_without_redis(admission: Admission, T: SpecTime) -> None:
     free, full = await admission.instance(capacity=100), await admission.instance(capacity=1)
     await full.hold()

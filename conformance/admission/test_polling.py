@@ -151,12 +151,12 @@ async def test_every_node_shows_a_leave_that_any_node_has_answered(admission: Ad
             _shows(await arena.status(last, node=node), position=place, depth=place + 1)
 
 
-@verifies("AD-POLL-04", waits="promote_never + recovery")
+@verifies("AD-POLL-04", busy=True, waits="promote_never + recovery")
 async def test_no_position_ever_rises(admission: Admission, T: SpecTime) -> None:
     await _churn(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-POLL-04", part=2, waits="promote_never + recovery")
+@verifies("AD-POLL-04", part=2, busy=True, waits="promote_never + recovery")
 async def test_no_position_ever_rises_on_alternating_nodes(admission: Admission, T: SpecTime) -> None:
     await _churn(admission, T, admission.nodes)
 

@@ -29,12 +29,12 @@ async def test_a_leave_promotes_the_first_in_line_without_a_request(admission: A
     assert await socket.answers(), "the session of the promoted character is not served"
 
 
-@verifies("AD-QUEUE-10", waits="promote_within + 5*prompt")
+@verifies("AD-QUEUE-10", busy=True, waits="promote_within + 5*prompt")
 async def test_slots_freed_one_by_one_go_out_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
     await _promote_all(admission, T)
 
 
-@verifies("AD-QUEUE-10", part=2, isolation="quiet", waits="promote_within + 5*prompt")
+@verifies("AD-QUEUE-10", part=2, isolation="quiet", busy=True, waits="promote_within + 5*prompt")
 async def test_the_events_of_promotions_stand_in_order_of_arrival(admission: Admission, T: SpecTime) -> None:
     arena, line = await _promote_all(admission, T)
     ids = [character.id for character in line]
@@ -139,7 +139,7 @@ async def _passes_over(arena: Instance, unfit: Character, waiting: Character, T:
     await T.until(look, give_up=T.promote_never, what="the promotion of the next in line")
 
 
-@verifies("AD-QUEUE-12", part=2, waits="promote_within + 5*prompt")
+@verifies("AD-QUEUE-12", part=2, busy=True, waits="promote_within + 5*prompt")
 async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admission, T: SpecTime) -> None:
     """Some who wait find room elsewhere. In the end there is room for all, so that promotion reaches every entry."""
     arenas = [await admission.instance(capacity=places) for places in (1, 1, PEOPLE)]

@@ -14,17 +14,17 @@ PLACES, LINE = 5, 100
 KILLS = 10
 
 
-@verifies("AD-QUEUE-11", waits="promote_within + 8*prompt")
+@verifies("AD-QUEUE-11", busy=True, waits="promote_within + 8*prompt")
 async def test_as_many_are_promoted_as_slots_are_free(admission: Admission, T: SpecTime) -> None:
     await _promote_in_rounds(admission, T, admission.nodes[:1])
 
 
-@verifies("AD-QUEUE-11", part=2, waits="promote_within + 8*prompt")
+@verifies("AD-QUEUE-11", part=2, busy=True, waits="promote_within + 8*prompt")
 async def test_promoters_on_three_nodes_never_take_the_same_entry(admission: Admission, T: SpecTime) -> None:
     await _promote_in_rounds(admission, T, admission.nodes)
 
 
-@verifies("AD-QUEUE-11", part=3, waits="promote_within + 8*prompt")
+@verifies("AD-QUEUE-11", part=3, busy=True, waits="promote_within + 8*prompt")
 async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Admission, T: SpecTime) -> None:
     arena, keys = await admission.instance(capacity=PLACES), admission.keys()
     rounds = admission.beside(_promote_in_rounds(admission, T, admission.nodes[:1], arena, LINE // 2))
@@ -36,7 +36,7 @@ async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Ad
     expect(highest, PLACES, why="most sessions at any moment")
 
 
-@verifies("AD-QUEUE-11", part=4, isolation="quiet", waits="promote_within + 8*prompt")
+@verifies("AD-QUEUE-11", part=4, isolation="quiet", busy=True, waits="promote_within + 8*prompt")
 async def test_each_promotion_is_announced_once(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=PLACES)
     line = await _promote_in_rounds(admission, T, admission.nodes[:1], arena, LINE // 2)
@@ -99,7 +99,7 @@ async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None
     expect(seen, [("queued", place) for place in asked], why="the others in line")
 
 
-@verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, waits="recovery + 15*prompt")
+@verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, busy=True, waits="recovery + 15*prompt")
 async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=PLACES)
     victim = admission.deployment.nodes[admission.nodes[0]]

@@ -18,7 +18,7 @@ POLLS = 100
 PER_CONTROL = 10
 
 
-@verifies("AD-QUEUE-05", waits="5*prompt + queue_cap / 100")
+@verifies("AD-QUEUE-05", busy=True, waits="5*prompt + queue_cap / 100")
 async def test_who_waits_hears_its_place_also_at_the_cap(admission: Admission, T: SpecTime) -> None:
     cap = T.count("queue_cap")
     arena, _ = await _full(admission)
@@ -32,7 +32,7 @@ async def test_who_waits_hears_its_place_also_at_the_cap(admission: Admission, T
     expect((after.position, after.depth), (before.position, cap))
 
 
-@verifies("AD-QUEUE-07", waits="5*prompt + queue_cap / 100 + promote_within")
+@verifies("AD-QUEUE-07", busy=True, waits="5*prompt + queue_cap / 100 + promote_within")
 async def test_the_queue_takes_exactly_as_many_as_its_cap(admission: Admission, T: SpecTime) -> None:
     cap = T.count("queue_cap")
     arena, inside = await _full(admission)
@@ -109,7 +109,7 @@ def _took(answer: Answer) -> float:
     return answer.received - answer.sent
 
 
-@verifies("AD-QUEUE-09", part=2, isolation="quiet", waits="5*prompt + queue_cap / 100")
+@verifies("AD-QUEUE-09", part=2, isolation="quiet", busy=True, waits="5*prompt + queue_cap / 100")
 async def test_a_poll_at_the_cap_costs_redis_no_more_than_one_in_a_short_line(
     admission: Admission, T: SpecTime
 ) -> None:

@@ -105,14 +105,14 @@ async def test_leaving_the_queue_closes_the_gap_and_leaves_no_session(admission:
     expect(await arena.status(leaver), status(404), why="who left the queue has no session either")
 
 
-@verifies("AD-QUEUE-06", waits="promote_within + 5*prompt")
+@verifies("AD-QUEUE-06", busy=True, waits="promote_within + 5*prompt")
 async def test_neither_newcomer_nor_retry_takes_the_slot_of_the_first_in_line(
     admission: Admission, T: SpecTime
 ) -> None:
     await _many_races(admission, T, admission.nodes[:1] * 3)
 
 
-@verifies("AD-QUEUE-06", part=2, waits="promote_within + 5*prompt")
+@verifies("AD-QUEUE-06", part=2, busy=True, waits="promote_within + 5*prompt")
 async def test_nobody_overtakes_through_another_node(admission: Admission, T: SpecTime) -> None:
     a, b, *rest = admission.nodes
     await _many_races(admission, T, [a, b, rest[0] if rest else a])

@@ -68,7 +68,7 @@ async def test_of_fifty_simultaneous_failures_five_are_evaluated(admission: Admi
         _at_most_the_limit_evaluated(T, answers)
 
 
-@verifies("AD-RATE-05", part=2, isolation="quiet", busy=True, waits="3*recovery")
+@verifies("AD-RATE-05", part=2, isolation="quiet", heavy=True, waits="3*recovery")
 async def test_of_many_failures_over_all_nodes_five_a_user_are_evaluated(admission: Admission, T: SpecTime) -> None:
     """The share is one of this run, no percentile; missing it alone is a warn, since the figure is upstream's."""
     arena, crowd = await admission.instance(), await admission.characters(CROWD)

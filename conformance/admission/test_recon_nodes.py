@@ -147,7 +147,7 @@ async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore,
     return await (await arena.try_attach({"sessionId": session.session_id}, character.user)).answers()
 
 
-@verifies("AD-RECON-10", part=2, isolation="disruptive", nodes=2, waits="recovery_never")
+@verifies("AD-RECON-10", part=2, isolation="disruptive", nodes=2, busy=True, waits="recovery_never")
 async def test_the_clients_of_a_killed_node_resume_through_another(admission: Admission, T: SpecTime) -> None:
     a, b = admission.nodes
     arena, people = await admission.instance(capacity=CROWD), await admission.characters(CROWD)

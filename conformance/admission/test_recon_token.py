@@ -19,7 +19,7 @@ RIVALS, RACES = 20, 2
 MALFORMED = "x"
 
 
-@verifies("AD-RECON-01", waits="promote_never")
+@verifies("AD-RECON-01", busy=True, waits="promote_never")
 async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: Admission, T: SpecTime) -> None:
     arena, busy = await admission.instance(capacity=40), await admission.instance(capacity=20)
     fresh = await arena.fill(20)

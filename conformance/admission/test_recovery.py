@@ -118,14 +118,14 @@ async def _lose_replies(
     return await answers
 
 
-@verifies("AD-OUT-04", isolation="disruptive", waits="3*recovery + slack")
+@verifies("AD-OUT-04", isolation="disruptive", busy=True, waits="3*recovery + slack")
 async def test_an_attempt_whose_reply_was_lost_can_be_repeated(admission: Admission, T: SpecTime) -> None:
     arena, people = await _cut_amid_connects(admission, T)
     for character in people:
         expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="each has its session")
 
 
-@verifies("AD-OUT-04", part=2, isolation="disruptive", waits="3*recovery + slack")
+@verifies("AD-OUT-04", part=2, isolation="disruptive", busy=True, waits="3*recovery + slack")
 async def test_after_lost_replies_every_character_has_one_record(admission: Admission, T: SpecTime) -> None:
     arena, people = await _cut_amid_connects(admission, T)
     keys = admission.keys()

@@ -35,7 +35,7 @@ async def test_attempts_on_five_instances_at_once_give_one_session(admission: Ad
         await _is_served(*await _one_winner(await _instances(admission), INSTANCES, admission.nodes[:1]))
 
 
-@verifies("AD-ADMIT-09", part=2, waits="5*prompt")
+@verifies("AD-ADMIT-09", part=2, busy=True, waits="5*prompt")
 async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
     arena = await admission.instance(capacity=AT_ONCE)
     for _ in range(ROUNDS):
