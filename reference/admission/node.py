@@ -5,6 +5,7 @@ Redis; a node itself has its open sockets, the last gauge values and an estimate
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -156,6 +157,7 @@ def main(argv: list[str]) -> None:
         parts = _parts(argv)
     except BadSetting as error:
         _give_up(str(error))
+    gc.freeze()  # imports stay: a full collection would make every attempt wait
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
     try:
         failed = uvloop.run(_serve(settings, parts))
