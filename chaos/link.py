@@ -9,7 +9,7 @@ import asyncio
 import random
 import socket
 
-from holdfast.chaos.linkflow import Pair, Way, reset
+from holdfast.chaos.linkflow import Pair, Way, dial, reset
 from holdfast.deployment import LinkCounters
 
 BACKLOG = 1024
@@ -48,7 +48,7 @@ class Link:
 
     async def refuse(self) -> None:
         """Listen no more, so that connects are refused, and reset what is open."""
-        self._stop_listening()
+        self.stop_listening()
         await self._reset_all()
 
     async def cut(self) -> None:
@@ -81,16 +81,25 @@ class Link:
         if self._listener is not None:
             return
         # Not asyncio's own server: only a socket of ours is closed for certain when close() returns, on uvloop too.
-        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=BACKLOG)
+        self._listener = self.bind()
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
         self._watch_listener()
+
+    def bind(self) -> socket.socket:
+        return socket.create_server(("127.0.0.1", self.port), backlog=BACKLOG)
+
+    async def dial(self) -> socket.socket:
+        return await dial(self.upstream_host, self.upstream_port)
+
+    def pair(self, accepted: socket.socket) -> Pair:
+        return Pair(self, accepted)
 
     def _watch_listener(self) -> None:
         if self._listener is not None:
             asyncio.get_running_loop().add_reader(self._listener.fileno(), self._accept, self._listener)
 
-    def _stop_listening(self) -> None:
+    def stop_listening(self) -> None:
         if self._listener is not None:
             asyncio.get_running_loop().remove_reader(self._listener.fileno())
             self._listener.close()
@@ -111,7 +120,7 @@ class Link:
             reset(accepted)
         else:
             accepted.setblocking(False)
-            self.pairs.add(Pair(self, accepted))
+            self.pairs.add(self.pair(accepted))
 
     def _ways(self, direction: str) -> list[Way]:
         if direction not in DIRECTIONS:

@@ -13,7 +13,7 @@ import struct
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from holdfast.chaos.link import Link
@@ -28,6 +28,7 @@ class Mark(enum.Enum):
 
     END = "end of stream"
     RESET = "reset"
+    CLOSE = "close of the whole connection"
 
 
 @dataclass
@@ -76,9 +77,7 @@ class Side(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         self.lost = True
-        if not self.pair.finished:  # else it was our own close, and the other side may still have bytes to write
-            self.outward.put(Mark.RESET)
-        self.pair.side_lost()
+        self.pair.side_gone(self)
 
     def pause_writing(self) -> None:
         self.inward.blocked(now=True)
@@ -91,10 +90,24 @@ class Side(asyncio.Protocol):
             with contextlib.suppress(OSError):  # the other end has just reset it
                 self.transport.write_eof()
 
+    def close(self) -> None:
+        """Close once everything is written."""
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close now; unwritten bytes are lost."""
+        if self.transport is not None and not self.lost:
+            self.transport.abort()
+
     def reset(self) -> None:
+        self.linger()
+        self.abort()
+
+    def linger(self) -> None:
+        """From now on every close of this socket is a reset."""
         if self.transport is not None and not self.lost:
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORTIVE)
-            self.transport.abort()
 
 
 class Flow:
@@ -171,8 +184,10 @@ class Flow:
                 self._way.chunks += 1
         elif item is Mark.END:
             self.ended = True
-            self._sink.end()
-            self._pair.flow_ended()
+            self._pair.ended(self._sink)
+        elif item is Mark.CLOSE:
+            self.ended = True
+            self._pair.close()
         else:
             self._pair.reset()
 
@@ -180,8 +195,11 @@ class Flow:
         self._held += size
         self._regulate()
 
+    def _full(self) -> bool:
+        return self._blocked or self._held > HELD_LIMIT
+
     def _regulate(self) -> None:
-        pause = self._blocked or self._held > HELD_LIMIT
+        pause = self._full()
         if pause == self._paused or self._source.transport is None or self._source.lost:
             return
         self._paused = pause
@@ -192,7 +210,11 @@ class Flow:
 
 
 class Pair:
-    """One connection: the client's side, the upstream's side, and the two flows between them."""
+    """One connection: the client's side, the upstream's side, and the two flows between them.
+
+    What the end of one side means to the other is decided here, in `ended`, `side_gone` and `turn_away`: half-close
+    and resets are passed on as they are.
+    """
 
     def __init__(self, link: "Link", accepted: socket.socket) -> None:
         self.joined = False
@@ -203,16 +225,19 @@ class Pair:
         self._accepted = accepted
         self._dialling = True
         self._client, self._upstream = Side(self), Side(self)
-        self.up, self.down = Flow(self, link.up, link.rng), Flow(self, link.down, link.rng)
+        self.up, self.down = self._flow(link.up), self._flow(link.down)
         self.up.join(self._client, self._upstream)
         self.down.join(self._upstream, self._client)
         self._joining = asyncio.get_running_loop().create_task(self._join())
         # A callback, not an except clause in the task: a task that is cancelled before its first step never enters it.
         self._joining.add_done_callback(self._joined)
 
+    def _flow(self, way: Way) -> Flow:
+        return Flow(self, way, self._link.rng)
+
     async def _join(self) -> None:
         # Not create_connection: uvloop loses the handle of one that is cancelled, and then its loop never closes.
-        dialled = await dial(self._link.upstream_host, self._link.upstream_port)
+        dialled = await self._link.dial()
         self._dialling = False
         loop = asyncio.get_running_loop()
         await loop.connect_accepted_socket(lambda: self._upstream, dialled)
@@ -227,7 +252,7 @@ class Pair:
             self._begin()
             return
         self._link.refused += 1
-        self._give_up()
+        self.turn_away()
         if not isinstance(error, OSError):
             raise error  # a mistake of ours; the loop reports it
 
@@ -245,12 +270,25 @@ class Pair:
             reset(self._accepted)
         self.side_lost()
 
-    def flow_ended(self) -> None:
+    def turn_away(self) -> None:
+        """There is no upstream for this client."""
+        self._give_up()
+
+    def ended(self, sink: Side) -> None:
+        """A flow has ended; `sink` has got everything of it."""
+        sink.end()
         if self.up.ended and self.down.ended:
-            self.finished = True
-            for side in (self._client, self._upstream):
-                if side.transport is not None:
-                    side.transport.close()
+            self.close()
+
+    def side_gone(self, side: Side) -> None:
+        if not self.finished:  # else it was our own close, and the other side may still have bytes to write
+            side.outward.put(Mark.RESET)
+        self.side_lost()
+
+    def close(self) -> None:
+        self.finished = True
+        self._client.close()
+        self._upstream.close()
 
     def side_lost(self) -> None:
         over = self.joined or self.doomed  # before, the other side may be still to come
@@ -274,12 +312,19 @@ class Pair:
 
 
 async def dial(host: str, port: int) -> socket.socket:
-    loop = asyncio.get_running_loop()
-    family, kind, _, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
-    sock = socket.socket(family, kind)
+    """Connect to the first of the host's addresses that answers."""
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    for family, _, _, _, address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return await _connect(family, address)
+    return await _connect(addresses[-1][0], addresses[-1][4])
+
+
+async def _connect(family: int, address: Any) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
-        await loop.sock_connect(sock, address)
+        await asyncio.get_running_loop().sock_connect(sock, address)
     except BaseException:
         sock.close()
         raise
