@@ -1,0 +1,197 @@
+"""At most one holder: of a lock, of a lease that runs out, of a slot; or at most so many.
+
+A grant (an acquire or a renewal that was answered with ok) took effect at some moment between question and answer. From
+then on the client holds, until the moment of its next release or until the lease has run its time. A release ends the
+hold that it follows and no later one: a service that lets a belated release end a newer hold has two holders.
+Grants and releases of unknown outcome may have happened or not, whichever explains more: a grant never has, a release
+has, as early as it could. A grant that is answered after its own lease has ended proves nothing: nobody relied on it.
+"""
+
+import heapq
+import math
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.history import History, Operation
+from holdfast.invariants.result import (
+    DEFAULT_LIMIT,
+    Contradiction,
+    Limit,
+    Result,
+    certain,
+    contradiction,
+    judge,
+    possible,
+)
+
+
+@dataclass(slots=True, eq=False)
+class Hold:
+    """What one grant proves: held from its answer until `surely_until`, and a little more on either side."""
+
+    grant: Operation
+    release: Operation | None
+    lease: float
+    starts: float = 0.0
+    pushed_by: "Hold | None" = None
+
+    @property
+    def client(self) -> str:
+        return self.grant.client
+
+    def ends(self, starts: float) -> float:
+        """The earliest end of a hold that began then."""
+        return min(starts + self.lease, self.release.invoked if self.release else math.inf)
+
+    @property
+    def surely_from(self) -> float:
+        return self.grant.completed
+
+    @property
+    def surely_until(self) -> float:
+        return self.ends(self.grant.invoked)
+
+    def operations(self) -> Iterator[Operation]:
+        yield self.grant
+        if self.release:
+            yield self.release
+
+
+def one_holder(
+    history: History,
+    *,
+    acquire: str = "acquire",
+    release: str = "release",
+    renew: str = "renew",
+    ttl: float | None = None,
+    tolerance: float = 0.0,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Result:
+    """No two clients hold one key at the same time.
+
+    With a `ttl`, each grant gives a lease of that length; `tolerance` is how much earlier the service may take it for
+    over, because its clock is not ours. The order of the holds of different clients is forced, for each is sure to be
+    held at some moment, so placing them one after the other, each as early as can be, finds an order if there is one.
+    O(n log n).
+    """
+    lease = math.inf if ttl is None else ttl - tolerance
+
+    def rule(key: str, operations: list[Operation]) -> Contradiction | None:
+        return _place(key, _holds(operations, (acquire, renew), release, lease))
+
+    return judge("at most one holder", history, (acquire, release, renew), rule, limit)
+
+
+def at_most(
+    history: History,
+    count: int,
+    *,
+    acquire: str = "acquire",
+    release: str = "release",
+    limit: Limit = DEFAULT_LIMIT,
+) -> Result:
+    """No more than `count` clients hold one key at the same time, from the answer of the grant to the release.
+
+    Every hold can be as short as what is sure of it, all at once, so counting those is exact. O(n log n).
+    """
+
+    def rule(key: str, operations: list[Operation]) -> Contradiction | None:
+        return _crowd(key, _holds(operations, (acquire,), release, math.inf), count)
+
+    return judge(f"at most {count} holders", history, (acquire, release), rule, limit)
+
+
+def _holds(operations: Sequence[Operation], grants: Sequence[str], release: str, lease: float) -> list[Hold]:
+    """In the order in which they must have been: by the moment from which they are sure."""
+    releases: dict[str, list[Operation]] = defaultdict(list)
+    for operation in possible(operations, release):
+        releases[operation.client].append(operation)
+    granted = [grant for what in dict.fromkeys(grants) for grant in certain(operations, what)]
+    holds = [Hold(grant, _release_of(grant, releases[grant.client]), lease) for grant in granted]
+    proven = [hold for hold in holds if _proves(hold)]
+    return sorted(proven, key=lambda hold: (hold.surely_from, hold.surely_until))
+
+
+def _release_of(grant: Operation, releases: list[Operation]) -> Operation | None:
+    at = bisect_left(releases, grant.invoked, key=lambda release: release.invoked)
+    return releases[at] if at < len(releases) else None
+
+
+def _proves(hold: Hold) -> bool:
+    """Released before it was answered, or answered when the lease was over: nobody relied on it."""
+    grant = hold.grant
+    in_time = grant.invoked + hold.lease > grant.completed
+    return in_time and (hold.release is None or hold.release.invoked >= grant.completed)
+
+
+def _place(key: str, holds: list[Hold]) -> Contradiction | None:
+    """One after the other, each as early as it can be; renewals of one client may overlap."""
+    current: Hold | None = None  # the one of the present client that ends last
+    before: Hold | None = None  # the same of the client before it: where the present one could begin
+    ends, floor = -math.inf, -math.inf
+    for hold in holds:
+        if current and hold.client != current.client:
+            before, floor, current, ends = current, ends, None, -math.inf
+        hold.starts = max(hold.grant.invoked, floor)
+        hold.pushed_by = before if floor > hold.grant.invoked else None
+        if hold.starts > hold.surely_from:
+            return _explain(key, hold)
+        if current is None or hold.ends(hold.starts) >= ends:
+            current, ends = hold, hold.ends(hold.starts)
+    return None
+
+
+def _explain(key: str, last: Hold) -> Contradiction:
+    """Back from the hold that finds no place, as far as it takes until the others leave none."""
+    chain, room = [last], last.surely_from
+    while (previous := chain[-1].pushed_by) is not None:
+        chain.append(previous)
+        room -= previous.lease
+        if previous.grant.invoked > room:
+            break
+    evidence = [operation for hold in chain for operation in _telling(hold, last)]
+    return contradiction(_words(key, chain), evidence)
+
+
+def _telling(hold: Hold, last: Hold) -> Iterator[Operation]:
+    """A release tells until when the hold was sure, unless the lease ended it first."""
+    yield hold.grant
+    if hold is not last and hold.release and hold.release.invoked <= hold.starts + hold.lease:
+        yield hold.release
+
+
+def _words(key: str, chain: list[Hold]) -> str:
+    last, previous = chain[0], chain[1]
+    if len(chain) == 2:
+        overlap = min(previous.surely_until, last.surely_until) - max(previous.surely_from, last.surely_from)
+        how_long = "" if math.isinf(overlap) else f" for at least {overlap:.3f} s"
+        return f"{previous.client} and {last.client} both held {key or 'it'}{how_long}"
+    clients = ", ".join(hold.client for hold in reversed(chain))
+    return f"{key or 'it'}: no order of these grants ({clients}) leaves each its whole lease of {last.lease:g} s"
+
+
+def _crowd(key: str, holds: list[Hold], count: int) -> Contradiction | None:
+    """`sure` counts the holds of each client that are sure at the moment, `ending` knows when they stop being so."""
+    sure: Counter[str] = Counter()
+    longest: dict[str, Hold] = {}
+    ending: list[tuple[float, int, str]] = []
+    for number, hold in enumerate(holds):
+        while ending and ending[0][0] <= hold.surely_from:
+            _forget(sure, heapq.heappop(ending)[2])
+        sure[hold.client] += 1
+        if sure[hold.client] == 1 or hold.surely_until >= longest[hold.client].surely_until:
+            longest[hold.client] = hold
+        if len(sure) > count:
+            operations = [operation for client in sure for operation in longest[client].operations()]
+            words = f"{len(sure)} clients held {key or 'it'} at the same time, and {count} may"
+            return contradiction(words, operations)
+        heapq.heappush(ending, (hold.surely_until, number, hold.client))
+    return None
+
+
+def _forget(sure: Counter[str], client: str) -> None:
+    sure[client] -= 1
+    if not sure[client]:
+        del sure[client]

@@ -1,0 +1,149 @@
+"""First in, first out."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from holdfast.history import History, Operation, Value
+from holdfast.invariants.result import DEFAULT_LIMIT, Contradiction, Limit, Result, contradiction, judge
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One item's way through the queue. An item that comes back after it was served or left needs another name."""
+
+    arrivals: list[Operation] = field(default_factory=list)
+    services: list[Operation] = field(default_factory=list)
+    leaves: list[Operation] = field(default_factory=list)
+
+    @property
+    def arrived(self) -> tuple[float, float]:
+        """A repeated arrival changes nothing; what was served has arrived."""
+        answered = min(operation.completed for operation in [*self.arrivals, *self.services])
+        return min(operation.invoked for operation in self.arrivals), answered
+
+    @property
+    def served_by(self) -> float:
+        """By then it surely had been served; the first service counts."""
+        return min((operation.completed for operation in self.services), default=math.inf)
+
+    @property
+    def gone_from(self) -> float:
+        """From then on it may have been out of the queue: served, or left, unless it was served after all."""
+        leaves = [] if self.served else self.leaves
+        return min((operation.invoked for operation in [*self.services, *leaves]), default=math.inf)
+
+    @property
+    def served(self) -> bool:
+        return not math.isinf(self.served_by)
+
+    def operations(self) -> Iterator[Operation]:
+        yield from (*self.arrivals[:1], *self.services[:1], *(() if self.served else self.leaves[:1]))
+
+
+@dataclass(slots=True)
+class _Row:
+    """An item's figures, taken once."""
+
+    name: Value
+    item: Item
+    asked: float
+    arrived: float
+    served_by: float
+    gone_from: float
+
+    @classmethod
+    def of(cls, name: Value, item: Item) -> "_Row":
+        return cls(name, item, *item.arrived, item.served_by, item.gone_from)
+
+
+def fifo(
+    history: History,
+    *,
+    arrive: str = "enqueue",
+    serve: str = "serve",
+    leave: str = "leave",
+    limit: Limit = DEFAULT_LIMIT,
+) -> Result:
+    """Nobody is served while somebody waits who had surely arrived before; concurrent arrivals may go either way.
+
+    Waiting ends by being served or by leaving. A service that names no item and got no answer may have taken any one;
+    one that was answered with nothing found the queue empty and is not looked at.
+    Arrivals and services are intervals on one line, and of such orders two contradict each other only if they do so in
+    some pair of items; so pairs are enough. Items whose arrival is not in the history are not judged. O(n log n).
+    """
+
+    def rule(key: str, operations: list[Operation]) -> Contradiction | None:
+        items, anonymous = _items(operations, arrive, serve)
+        rows = sorted((_Row.of(name, item) for name, item in items.items()), key=lambda row: row.asked)
+        return _too_early(rows) or _overtaken(key, rows) or _left_behind(key, rows, anonymous)
+
+    return judge("first in, first out", history, (arrive, serve, leave), rule, limit)
+
+
+def _items(operations: Iterable[Operation], arrive: str, serve: str) -> tuple[dict[Value, Item], list[Operation]]:
+    items: dict[Value, Item] = {}
+    anonymous: list[Operation] = []
+    for operation in operations:
+        if not operation.possible:
+            continue
+        if operation.subject is None:
+            if operation.what == serve and not operation.ok:
+                anonymous.append(operation)
+            continue
+        item = items.setdefault(operation.subject, Item())
+        ways = {arrive: item.arrivals, serve: item.services}
+        ways.get(operation.what, item.leaves).append(operation)
+    return {name: item for name, item in items.items() if item.arrivals}, anonymous
+
+
+def _too_early(rows: Iterable[_Row]) -> Contradiction | None:
+    for row in rows:
+        if row.served_by < row.asked:
+            return contradiction(f"{row.name} was served before it arrived", row.item.operations())
+    return None
+
+
+def _overtaken(key: str, rows: list[_Row]) -> Contradiction | None:
+    """Of those who had arrived before, the one who waited longest is the one to look at."""
+    by_arrival = sorted((row for row in rows if row.item.served), key=lambda row: row.arrived)
+    longest, at = None, 0
+    for row in rows:  # in the order in which they asked
+        while at < len(by_arrival) and by_arrival[at].arrived < row.asked:
+            if longest is None or by_arrival[at].gone_from > longest.gone_from:
+                longest = by_arrival[at]
+            at += 1
+        if longest and row.served_by < longest.gone_from:
+            return _overtaking(key, longest, row)
+    return None
+
+
+def _overtaking(key: str, first: _Row, second: _Row) -> Contradiction:
+    place = f" in {key}" if key else ""
+    how = "while {} still waited" if math.isinf(first.gone_from) else "before {}"
+    words = f"{second.name} was served{place} {how.format(first.name)}, which had arrived before it"
+    return contradiction(words, [*first.item.operations(), *second.item.operations()])
+
+
+def _left_behind(key: str, rows: list[_Row], anonymous: list[Operation]) -> Contradiction | None:
+    """Who was overtaken and not surely served needs an anonymous service that began in time, each its own."""
+    waiting = sorted(_passed(rows), key=lambda pair: pair[1].served_by)
+    for number, (first, second) in enumerate(waiting):
+        # Both lists are in the order of time: the earliest services are for those who must have gone earliest.
+        if number >= len(anonymous) or anonymous[number].invoked > second.served_by:
+            found = _overtaking(key, first, second)
+            return contradiction(found.words, [*found.evidence, *anonymous[:number]])
+    return None
+
+
+def _passed(rows: list[_Row]) -> Iterator[tuple[_Row, _Row]]:
+    """Who is not surely served, each with the first served of those who came after, if that was before it left."""
+    waiting = sorted((row for row in rows if not row.item.served), key=lambda row: -row.arrived)
+    at, earliest = len(rows), None
+    for first in waiting:
+        while at and rows[at - 1].asked > first.arrived:
+            at -= 1
+            if earliest is None or rows[at].served_by < earliest.served_by:
+                earliest = rows[at]
+        if earliest and earliest.served_by < first.gone_from:
+            yield first, earliest
