@@ -163,6 +163,7 @@ class Scheduler:
             say_waiting=say_waiting,
             attempt=attempt,
             patience=self._patience[job.target.name, job.variant],
+            transcribe=job.repeat == 1 and not job.variant,
         )
 
     def _report(self, job: Job, outcome: Outcome, *, final: bool) -> None:

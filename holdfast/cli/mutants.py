@@ -38,6 +38,7 @@ class Mutant:
     text: str
     by: list[str] = field(default_factory=list)
     also: set[str] = field(default_factory=set)
+    declared: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     excluded: str | None = None
 
@@ -171,6 +172,7 @@ class _Matrix:
             "status": mutant.status,
             "by": mutant.by,
             "also": sorted(mutant.also) if self.all_checks else None,
+            "declared": list(mutant.declared),
             "reason": mutant.excluded or "; ".join(mutant.notes),
         }
 
@@ -237,7 +239,8 @@ def _mutants(key: str, catalogue: Catalogue) -> list[Mutant]:
         for violation in row.violations:
             id_ = f"{row.id}/{violation.number}"
             if id_ in known or id_ in excluded:
-                found.append(Mutant(id_, violation.text, excluded=excluded.get(id_)))
+                declared = known[id_].also if id_ in known else ()
+                found.append(Mutant(id_, violation.text, excluded=excluded.get(id_), declared=declared))
     return found
 
 

@@ -20,8 +20,7 @@ from holdfast.wiring import Engine, EngineOptions
 
 def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None) -> int:
     catalogue, target = builtin(key), load(builtin_path(key)).at_scale(time_scale)
-    if violate:
-        _refuse_unknown(key, violate)
+    also = _also_broken(key, violate) if violate else ()
     target = replace(target, nodes=_so_many(target, nodes))
     timings = target.timings(catalogue)
     engine = Engine(target, Stream(None), EngineOptions())
@@ -29,7 +28,7 @@ def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None
         engine.open()
         wanted = Wanted("shared", frozenset(), {}, variant=violate or "")
         deployment = engine.lease(wanted, target, timings)
-        text = "\n".join(_describe(target, deployment, engine.folder, violate)) + "\n"
+        text = "\n".join(_describe(target, deployment, engine.folder, violate, also)) + "\n"
         if descriptor:
             descriptor.write_text(text)
         print(text, flush=True)
@@ -39,10 +38,12 @@ def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None
     return 0
 
 
-def _refuse_unknown(key: str, violate: str) -> None:
+def _also_broken(key: str, violate: str) -> tuple[str, ...]:
+    """The other requirements that this mutant cannot but break; an unknown mutant is refused."""
     known = importlib.import_module(f"holdfast.reference.{key}.mutants.registry").all_mutants()
     if violate in known:
-        return
+        also: tuple[str, ...] = known[violate].also
+        return also
     near = [id_ for id_ in known if id_.startswith(violate.partition("/")[0])]
     hint = f"there are {', '.join(near)}" if near else "write it as ID/n, e.g. " + next(iter(known), "AD-RATE-03/1")
     raise CatalogueError(f"{violate}: no mutant of {key}; {hint}")
@@ -54,8 +55,12 @@ def _so_many(target: Target, count: int) -> tuple[Any, ...]:
     return (*target.nodes, *more)[:count]
 
 
-def _describe(target: Target, deployment: Deployment, folder: Path, violate: str | None) -> Iterator[str]:
+def _describe(
+    target: Target, deployment: Deployment, folder: Path, violate: str | None, also: tuple[str, ...]
+) -> Iterator[str]:
     """A descriptor of what stands here: by URL, since these processes are ours to start and stop, not the suite's."""
+    if also:
+        yield f"# {violate} cannot but break these rows too: {', '.join(also)}"
     yield "[target]"
     yield f'name = "holdfast reference{f" violating {violate}" if violate else ""}"'
     yield f'spec = "{target.spec}"'
