@@ -9,6 +9,10 @@ from holdfast.target import Target
 from holdfast.timings import Timings
 
 
+class StartError(RuntimeError):
+    """A process did not start, or did not become ready."""
+
+
 @dataclass(frozen=True)
 class LinkCounters:
     bytes_up: int

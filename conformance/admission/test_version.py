@@ -3,6 +3,7 @@
 from holdfast.check import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.wire import Answer, refused, status, success
+from holdfast.deployment import StartError
 from holdfast.finding import Finding, expect
 
 CURRENT = "1.4.0"
@@ -68,7 +69,7 @@ async def test_the_required_build_comes_from_the_environment_and_may_be_a_hash(a
     for node in admission.deployment.nodes.values():
         try:
             await node.restart(current_build=HASH)
-        except RuntimeError as error:
+        except StartError as error:
             raise Finding([f"node {node.name} starts with CURRENT_CLIENT_BUILD={HASH}"], str(error)) from error
 
     expect(await _first_try(admission, arena, build=HASH), success(), why="the build of the new environment")

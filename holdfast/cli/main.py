@@ -9,7 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.catalogue import CatalogueError
-from holdfast.fixtures.launcher import StartError
+from holdfast.deployment import StartError
 from holdfast.plan import PlanError
 from holdfast.reports.model import StreamError
 from holdfast.target import TargetError

@@ -1,0 +1,240 @@
+"""A Toxiproxy server, the real one or our relay, through toxiproxy-python.
+
+That client speaks to one server per process, waits for ever, knows no updates and takes most errors for success; here
+each server has its address and its deadline, and whatever goes wrong ends in one sentence. It is synchronous, so that
+each call runs in a thread.
+"""
+
+import asyncio
+import contextvars
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import requests
+import toxiproxy.api
+import toxiproxy.proxy
+import toxiproxy.server
+
+R = TypeVar("R")
+Fields = dict[str, Any]
+
+DEADLINE = 5.0
+# A thread that hangs in a call ends by its own time-outs; we do not wait for it longer than this.
+GRACE = 1.0
+ANY_PORT = "127.0.0.1:0"
+
+
+class ToxiproxyError(RuntimeError):
+    """The server refused, answered nonsense or did not answer; the text says which server and what it said."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class _Address:
+    url: str
+    deadline: float
+    session: requests.Session
+
+
+_meant: contextvars.ContextVar[_Address] = contextvars.ContextVar("toxiproxy server")
+
+
+class _Consumer(toxiproxy.api.APIConsumer):  # type: ignore[misc]  # the package has no annotations
+    """Stands where toxiproxy-python has its one server: asks the server that the context means, if it means one."""
+
+    @classmethod
+    def get(cls, url: str, params: Any = None, **more: Any) -> Any:
+        if _meant.get(None) is None:
+            return super().get(url, params, **more)
+        return _exchange("GET", url, params=params, **more)
+
+    @classmethod
+    def post(cls, url: str, data: Any = None, json: Any = None, **more: Any) -> Any:
+        if _meant.get(None) is None:
+            return super().post(url, data, json, **more)
+        return _exchange("POST", url, data=data, json=json, **more)
+
+    @classmethod
+    def delete(cls, url: str, **more: Any) -> Any:
+        if _meant.get(None) is None:
+            return super().delete(url, **more)
+        return _exchange("DELETE", url, **more)
+
+
+toxiproxy.proxy.APIConsumer = toxiproxy.server.APIConsumer = _Consumer
+
+
+class Toxiproxy:
+    """One server. Every method returns once the server has answered, or raises `ToxiproxyError` by the deadline."""
+
+    def __init__(self, url: str, deadline: float = DEADLINE) -> None:
+        session = requests.Session()
+        session.trust_env = False  # a proxy of the environment is not on the way to a server of ours
+        self.url = url.rstrip("/")
+        self._address = _Address(self.url, deadline, session)
+        self._client = toxiproxy.server.Toxiproxy()
+
+    async def version(self) -> str:
+        document = await self.call(lambda: _exchange("GET", "/version").json())
+        return str(document["version"])
+
+    async def create(
+        self, name: str, upstream: str, listen: str = ANY_PORT, *, enabled: bool = True, **ours: Any
+    ) -> "Proxy":
+        """`ours` are fields that only our relay knows (`protocol`, `strict`)."""
+        body = {"name": name, "upstream": upstream, "listen": listen, "enabled": enabled, **ours}
+        return Proxy(self, await self.call(lambda: _exchange("POST", "/proxies", json=body).json()))
+
+    async def proxies(self) -> dict[str, "Proxy"]:
+        found: Mapping[str, Fields] = await self.call(lambda: _exchange("GET", "/proxies").json())
+        return {name: Proxy(self, fields) for name, fields in found.items()}
+
+    async def find(self, name: str) -> "Proxy":
+        return Proxy(self, await self.call(lambda: _exchange("GET", _path(name)).json()))
+
+    async def populate(self, wanted: list[Fields]) -> list["Proxy"]:
+        document = await self.call(lambda: _exchange("POST", "/populate", json=wanted).json())
+        return [Proxy(self, fields) for fields in document["proxies"] or []]
+
+    async def reset(self) -> None:
+        await self.call(self._client.reset)
+
+    async def destroy_all(self) -> None:
+        for proxy in (await self.proxies()).values():
+            await proxy.destroy()
+
+    async def call(self, work: Callable[[], R]) -> R:
+        """Run calls of the client in a thread, meant for this server."""
+        context = contextvars.copy_context()
+        context.run(_meant.set, self._address)
+        deadline = self._address.deadline + GRACE
+        future = asyncio.get_running_loop().run_in_executor(None, context.run, work)
+        try:
+            return await asyncio.wait_for(future, deadline)
+        except TimeoutError:
+            raise ToxiproxyError(f"{self.url}: no complete answer within {deadline:g} s") from None
+
+    async def close(self) -> None:
+        self._address.session.close()
+
+
+@dataclass
+class Proxy:
+    """One proxy of a server; what it shows is what the server last said."""
+
+    server: Toxiproxy
+    fields: Fields = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return str(self.fields["name"])
+
+    @property
+    def listen(self) -> str:
+        return str(self.fields["listen"])
+
+    @property
+    def port(self) -> int:
+        return int(self.listen.rpartition(":")[2])
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self.fields["enabled"])
+
+    async def add(
+        self,
+        kind: str,
+        stream: str = "downstream",
+        *,
+        name: str | None = None,
+        toxicity: float = 1.0,
+        **attributes: Any,
+    ) -> str:
+        """Adds a toxic, in force on every live connection when this returns; its name."""
+        label = name or f"{kind}_{stream}"
+        client = self._client()
+        await self.server.call(
+            lambda: client.add_toxic(type=kind, stream=stream, name=label, toxicity=toxicity, attributes=attributes)
+        )
+        return label
+
+    async def update_toxic(self, name: str, toxicity: float | None = None, **attributes: Any) -> Fields:
+        body: Fields = {"attributes": attributes}
+        if toxicity is not None:
+            body["toxicity"] = toxicity
+        path = f"{_path(self.name)}/toxics/{quote(name, safe='')}"
+        changed: Fields = await self.server.call(lambda: _exchange("POST", path, json=body).json())
+        return changed
+
+    async def remove(self, toxic: str) -> None:
+        await self.server.call(lambda: self._client().destroy_toxic(quote(toxic, safe="")))
+
+    async def toxics(self) -> list[Fields]:
+        found: list[Fields] = await self.server.call(lambda: _exchange("GET", f"{_path(self.name)}/toxics").json())
+        return found
+
+    async def update(self, **changes: Any) -> None:
+        """`listen`, `upstream`, `enabled`; what the server makes of it is read back."""
+        path = _path(self.name)
+        self.fields = await self.server.call(lambda: _exchange("POST", path, json=changes).json())
+
+    async def enable(self) -> None:
+        await self.update(enabled=True)
+
+    async def disable(self) -> None:
+        await self.update(enabled=False)
+
+    async def heal(self) -> None:
+        """No toxic, and listening; only this proxy, unlike the server's own reset."""
+        for toxic in await self.toxics():
+            await self.remove(toxic["name"])
+        if not (await self.server.find(self.name)).enabled:
+            await self.enable()
+
+    async def destroy(self) -> None:
+        await self.server.call(self._client().destroy)
+
+    def _client(self) -> Any:
+        """The client's own object; it puts the name into URLs as it is."""
+        return toxiproxy.proxy.Proxy(**{**self.fields, "name": quote(self.name, safe="")})
+
+
+def _path(name: str) -> str:
+    return f"/proxies/{quote(name, safe='')}"
+
+
+def _exchange(method: str, path: str, **more: Any) -> requests.Response:
+    address = _meant.get()
+    try:
+        answer = address.session.request(method, address.url + path, timeout=address.deadline, **more)
+    except requests.ConnectionError as error:
+        raise ToxiproxyError(f"nothing answers at {address.url}: {_innermost(error)}") from error
+    except requests.RequestException as error:
+        raise ToxiproxyError(f"{method} {address.url}{path}: {_innermost(error)}") from error
+    if answer.status_code >= 400:
+        said = _reason(answer)
+        raise ToxiproxyError(f"{method} {address.url}{path}: {answer.status_code} {said}", answer.status_code)
+    return answer
+
+
+def _reason(answer: requests.Response) -> str:
+    try:
+        return str(answer.json()["error"])
+    except (json.JSONDecodeError, requests.JSONDecodeError, KeyError, TypeError):
+        return answer.text.strip()[:200]
+
+
+def _innermost(error: BaseException) -> str:
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return str(error) or type(error).__name__
+
+
+def is_local(url: str) -> bool:
+    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")
