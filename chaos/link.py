@@ -95,6 +95,10 @@ class Link:
     def pair(self, accepted: socket.socket) -> Pair:
         return Pair(self, accepted)
 
+    def turns_away(self) -> bool:
+        """Is the newcomer reset?"""
+        return self._cutting
+
     def _watch_listener(self) -> None:
         if self._listener is not None:
             asyncio.get_running_loop().add_reader(self._listener.fileno(), self._accept, self._listener)
@@ -115,7 +119,7 @@ class Link:
             loop.remove_reader(listener.fileno())
             loop.call_later(ACCEPT_AGAIN, self._watch_listener)
             return
-        if self._cutting:
+        if self.turns_away():
             self.refused += 1
             reset(accepted)
         else:
@@ -131,6 +135,9 @@ class Link:
         pairs = list(self.pairs)
         for pair in pairs:
             pair.reset()
+        await self._all_gone(pairs)
+
+    async def _all_gone(self, pairs: list[Pair]) -> None:
         async with asyncio.timeout(RESET_DEADLINE):
             for pair in pairs:
                 await pair.gone.wait()

@@ -178,7 +178,7 @@ class Flow:
 
     def _deliver(self, item: bytes | Mark) -> None:
         if isinstance(item, bytes):
-            if self._sink.transport is not None and not self._sink.lost:
+            if self._sink.transport is not None and not self._sink.lost and not self.ended:
                 self._sink.transport.write(item)
                 self._way.bytes += len(item)
                 self._way.chunks += 1
@@ -212,8 +212,8 @@ class Flow:
 class Pair:
     """One connection: the client's side, the upstream's side, and the two flows between them.
 
-    What the end of one side means to the other is decided here, in `ended`, `side_gone` and `turn_away`: half-close
-    and resets are passed on as they are.
+    What the end of one side means to the other is decided here, in `ended`, `side_gone` and `_give_up`: half-close
+    and resets are passed on as they are, and without an upstream there is a reset.
     """
 
     def __init__(self, link: "Link", accepted: socket.socket) -> None:
@@ -252,7 +252,7 @@ class Pair:
             self._begin()
             return
         self._link.refused += 1
-        self.turn_away()
+        self._give_up()
         if not isinstance(error, OSError):
             raise error  # a mistake of ours; the loop reports it
 
@@ -269,10 +269,6 @@ class Pair:
         if self._client.transport is None:
             reset(self._accepted)
         self.side_lost()
-
-    def turn_away(self) -> None:
-        """There is no upstream for this client."""
-        self._give_up()
 
     def ended(self, sink: Side) -> None:
         """A flow has ended; `sink` has got everything of it."""
@@ -311,7 +307,7 @@ class Pair:
                 self._joining.cancel()
 
 
-async def dial(host: str, port: int) -> socket.socket:
+async def dial(host: str, port: int | str) -> socket.socket:
     """Connect to the first of the host's addresses that answers."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     for family, _, _, _, address in addresses[:-1]:

@@ -1,0 +1,50 @@
+"""The runner's side of a relay process."""
+
+import asyncio
+import signal
+from typing import Self
+
+from holdfast.fixtures.launcher import Command, Guardian, LaunchKind, Process, ready
+
+START_DEADLINE = 10.0
+CLOSE_DEADLINE = 2.0
+
+
+class RelayServer:
+    """A relay that the guardian keeps; its API is at `url`."""
+
+    def __init__(self, process: Process, port: int) -> None:
+        self.process = process
+        self.port = port
+
+    @classmethod
+    async def start(
+        cls, guardian: Guardian, name: str, port: int, *, seed: int = 0, launcher: LaunchKind = "fork"
+    ) -> Self:
+        args = ["--host", "127.0.0.1", "--port", str(port), "--seed", str(seed), "--proxy-metrics"]
+        command = Command(python="holdfast.chaos.relay.process:main", args=args)
+        process = await guardian.spawn(command, name=name, launcher=launcher)
+        server = cls(process, port)
+        await ready(process, server.answers, START_DEADLINE, what="its API")
+        return server
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def answers(self) -> bool:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            writer.write(b"GET /version HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n")
+            return (await reader.read()).startswith(b"HTTP/1.1 200 ")
+        finally:
+            writer.close()
+
+    async def close(self) -> None:
+        """End the process; whatever goes through it ends too."""
+        await self.process.signal(signal.SIGTERM)
+        try:
+            await self.process.wait(CLOSE_DEADLINE)
+        except TimeoutError:
+            await self.process.signal(signal.SIGKILL)
+            await self.process.wait(CLOSE_DEADLINE)

@@ -1,0 +1,367 @@
+"""The TCP engine of a proxy: a link with a chain of toxics in each direction of every connection.
+
+A strict proxy passes half-close and resets on, as a link does. An ordinary one treats ends as Toxiproxy does: the end
+of one side, a reset too, is a clean close of the other.
+"""
+
+import asyncio
+import random
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast.chaos.link import BACKLOG, Link
+from holdfast.chaos.linkflow import Flow, Mark, Pair, Side, Way, dial
+from holdfast.chaos.relay.address import Address, AddressError, bind, bound, refused, split
+from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.stage import Chunk, Item, Outlet, Stage
+from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
+
+CHUNK = 32 << 10
+ANYWHERE = Address("127.0.0.1", 0)
+
+
+@dataclass
+class Traffic(Way):
+    """One direction of a proxy: what came in, what went on, what was lost."""
+
+    received: int = 0
+    dropped_bytes: int = 0
+    dropped_chunks: int = 0
+
+
+class ToxicFlow(Flow):
+    """A flow with stages in front of its delivery; without any it is as short as a link's."""
+
+    _way: Traffic
+
+    def __init__(self, pair: "RelayPair", way: Traffic, stream: str) -> None:
+        super().__init__(pair, way, pair.relay.rng)
+        self._relay_pair = pair
+        self._stream = stream
+        self._stages: list[Stage] = []
+        self._tail = Tail(self)
+
+    @property
+    def room(self) -> bool:
+        return not self._blocked
+
+    def put(self, item: bytes | Mark) -> None:
+        if isinstance(item, bytes):
+            self._way.received += len(item)
+        if self._stages:
+            self._feed(item)
+        else:
+            super().put(item)
+
+    def put_out(self, item: bytes | Mark) -> None:
+        super().put(item)
+
+    def begin(self, toxics: list[Toxic]) -> None:
+        """The connection stands: run what has come too early through the toxics that it finds."""
+        early = [item for _, item in self._queue] if toxics else []
+        for toxic in toxics:
+            self._append(toxic)
+        if early:
+            self._queue.clear()
+            self._held = 0
+        for item in early:
+            self._feed(item)
+
+    def add(self, toxic: Toxic) -> None:
+        if self._stages:
+            self._restart(self._stages[-1])
+        self._append(toxic)
+
+    def update(self, toxic: Toxic) -> None:
+        for stage in self._stages:
+            if stage.toxic is toxic:
+                self._restart(stage)
+        self._regulate()
+
+    def remove(self, toxic: Toxic) -> None:
+        index = next((i for i, stage in enumerate(self._stages) if stage.toxic is toxic), None)
+        if index is None:
+            return
+        stage = self._stages[index]
+        before = self._stages[index - 1] if index else None
+        if before is not None:
+            before.interrupt()
+        stage.interrupt()
+        stage.flush()
+        stage.dispose()
+        del self._stages[index]
+        self._join_stages()
+        if before is not None:
+            before.start(self._relay_pair.relay.faults.spared())
+        self._regulate()
+
+    def hit_by(self, type_: str) -> bool:
+        return any(stage.hit and stage.toxic.type == type_ for stage in self._stages)
+
+    def drop(self) -> None:
+        for stage in self._stages:
+            stage.dispose()
+        self._stages.clear()
+        super().drop()
+
+    def blocked(self, *, now: bool) -> None:
+        super().blocked(now=now)
+        if self._stages and not now:
+            self._stages[-1].advance()
+
+    def dropped(self, chunk: Chunk) -> None:
+        self._way.dropped_bytes += len(chunk.data)
+        self._way.dropped_chunks += 1
+
+    def close_after(self, seconds: float) -> None:
+        self._relay_pair.shut_after(seconds)
+
+    def _append(self, toxic: Toxic) -> None:
+        relay = self._relay_pair.relay
+        stage = Stage(toxic, relay.faults.tcp, self._relay_pair.rng(self._stream), self)
+        self._stages.append(stage)
+        self._join_stages()
+        stage.start(relay.faults.spared())
+        self._regulate()
+
+    def _restart(self, stage: Stage) -> None:
+        stage.interrupt()
+        stage.start(self._relay_pair.relay.faults.spared())
+
+    def _join_stages(self) -> None:
+        behind: list[Outlet] = [*self._stages[1:], self._tail]
+        for stage, outlet in zip(self._stages, behind, strict=True):
+            stage.next = outlet
+        refills = [self._regulate, *(stage.advance for stage in self._stages)]
+        for stage, refill in zip(self._stages, refills, strict=False):
+            stage.refill = refill
+
+    def _feed(self, item: bytes | Mark) -> None:
+        head = self._stages[0]
+        if isinstance(item, bytes):
+            now = time.monotonic()
+            for at in range(0, len(item), CHUNK):
+                head.put(Chunk(item[at : at + CHUNK], now))
+        else:
+            head.put(item)
+        self._regulate()
+
+    def _full(self) -> bool:
+        return not self._stages[0].ready if self._stages else super()._full()
+
+
+class Tail:
+    """Behind the last stage: the flow's own delivery."""
+
+    def __init__(self, flow: ToxicFlow) -> None:
+        self._flow = flow
+
+    @property
+    def ready(self) -> bool:
+        return self._flow.room
+
+    def put(self, item: Item) -> None:
+        self._flow.put_out(item.data if isinstance(item, Chunk) else item)
+
+
+class RelayPair(Pair):
+    up: ToxicFlow
+    down: ToxicFlow
+
+    def __init__(self, relay: "TcpRelay", accepted: socket.socket, number: int) -> None:
+        self.relay = relay
+        self._number = number
+        self._rngs: dict[str, random.Random] = {}
+        self._shutting: asyncio.TimerHandle | None = None
+        super().__init__(relay, accepted)
+
+    def rng(self, stream: str) -> random.Random:
+        """Draws of one connection do not depend on what others do meanwhile."""
+        if stream not in self._rngs:
+            self._rngs[stream] = random.Random(f"{self.relay.seed} {self._number} {stream}")
+        return self._rngs[stream]
+
+    def flow(self, stream: str) -> ToxicFlow:
+        return self.up if stream == UPSTREAM else self.down
+
+    def ended(self, sink: Side) -> None:
+        if self.relay.strict:
+            super().ended(sink)
+        else:
+            sink.close()
+
+    def side_gone(self, side: Side) -> None:
+        if self.relay.strict:
+            super().side_gone(side)
+            return
+        side.outward.put(Mark.END)
+        self.side_lost()
+
+    def shut(self) -> None:
+        """Close both sides now; what is held is lost."""
+        if self.joined:
+            self.finished = True
+            self._client.abort()
+            self._upstream.abort()
+        else:
+            self.reset()
+
+    def shut_after(self, seconds: float) -> None:
+        if self._shutting is None:
+            end = self.reset if self.relay.strict else self.shut
+            self._shutting = asyncio.get_running_loop().call_later(seconds, end)
+
+    def _flow(self, way: Way) -> ToxicFlow:
+        if way is self.relay.traffic[UPSTREAM]:
+            return ToxicFlow(self, self.relay.traffic[UPSTREAM], UPSTREAM)
+        return ToxicFlow(self, self.relay.traffic[DOWNSTREAM], DOWNSTREAM)
+
+    def _begin(self) -> None:
+        super()._begin()
+        if not self.relay.toxics:
+            return
+        for stream in (UPSTREAM, DOWNSTREAM):
+            self.flow(stream).begin([toxic for toxic in self.relay.toxics if toxic.direction == stream])
+        # Toxiproxy asks for resets when a connection opens, so a later reset_peer is a clean close on it.
+        if self.up.hit_by("reset_peer") or self.down.hit_by("reset_peer"):
+            self._client.linger()
+            self._upstream.linger()
+
+    def _leave(self) -> None:
+        if self._shutting is not None:
+            self._shutting.cancel()
+        super()._leave()
+
+    def _give_up(self) -> None:
+        if self.relay.strict:
+            super()._give_up()
+            return
+        self.doomed = True
+        self._upstream.abort()
+        self._client.abort()
+        if self._client.transport is None:
+            self._accepted.close()
+        self.side_lost()
+
+
+class TcpRelay(Link):
+    """Every verb has taken effect on every live connection when it returns."""
+
+    network = "tcp"
+    pairs: set[RelayPair]  # type: ignore[assignment]  # only `pair` makes them
+
+    def __init__(self, upstream: str, toxics: list[Toxic], faults: Faults, seed: str) -> None:
+        super().__init__("", 0)
+        self.upstream = upstream
+        self.toxics = toxics
+        self.faults = faults
+        self.seed = seed
+        self.strict = False
+        self.traffic = {UPSTREAM: Traffic(), DOWNSTREAM: Traffic()}
+        self.up, self.down = self.traffic[UPSTREAM], self.traffic[DOWNSTREAM]
+        self._address: Address | None = None  # while it is stopped
+        self._accepted = 0
+        self._rng = random.Random(f"{seed} newcomers")
+
+    def open(self, address: Address) -> Address:
+        self._address = address
+        try:
+            self.listen()
+        except AddressError:
+            self._address = None
+            raise
+        self._address = bound(self._listener) if self._listener else address
+        self._heed_refusal()
+        return self._address
+
+    async def stop(self) -> None:
+        self._address = None
+        self.stop_listening()
+        pairs = list(self.pairs)
+        for pair in pairs:
+            pair.shut()
+        await self._all_gone(list(pairs))
+
+    def add(self, toxic: Toxic) -> None:
+        self._heed_refusal()
+        for flow in self._flows(toxic):
+            flow.add(toxic)
+
+    def update(self, toxic: Toxic) -> None:
+        self._heed_refusal()
+        for flow in self._flows(toxic):
+            flow.update(toxic)
+
+    def remove(self, toxic: Toxic) -> None:
+        """Bytes may be missing behind a `timeout`, so its connections end with it, even those that it spared."""
+        self._heed_refusal()
+        for pair in list(self.pairs):
+            if toxic.type == "timeout":
+                pair.shut()
+            else:
+                pair.flow(toxic.direction).remove(toxic)
+
+    async def reset(self) -> int:
+        """Reset what is open, and say how many there were."""
+        count = len(self.pairs)
+        await self._reset_all()
+        return count
+
+    def rebind(self) -> int:
+        raise NotImplementedError("a TCP connection keeps its ports")
+
+    def tally(self) -> dict[str, dict[str, int]]:
+        joined = sum(pair.joined for pair in self.pairs)
+        connections = {"opened": self.opened, "open": joined, "refused": self.refused}
+        return {"connections": connections} | {stream: _shown(traffic) for stream, traffic in self.traffic.items()}
+
+    def bind(self) -> socket.socket:
+        address = self._address or ANYWHERE
+        sock = bind(address, self.network)
+        try:
+            sock.listen(BACKLOG)
+        except OSError as error:
+            sock.close()
+            raise refused(address, self.network, error) from error
+        return sock
+
+    async def dial(self) -> socket.socket:
+        try:
+            host, port = split(self.upstream)
+            return await dial(host or "localhost", port)
+        except (AddressError, UnicodeError) as error:
+            raise ConnectionError(str(error)) from error
+
+    def pair(self, accepted: socket.socket) -> Pair:
+        self._accepted += 1
+        return RelayPair(self, accepted, self._accepted)
+
+    def turns_away(self) -> bool:
+        return any(self._rng.random() < toxic.toxicity for toxic in self._refusals())
+
+    def _heed_refusal(self) -> None:
+        """A certain refusal is the kernel's; one by chance can only be a reset after the fact."""
+        if self._address is None:
+            return
+        if any(toxic.toxicity >= 1 for toxic in self._refusals()):
+            self.stop_listening()
+        else:
+            self.listen()
+
+    def _refusals(self) -> Iterator[Toxic]:
+        return (toxic for toxic in self.toxics if toxic.type == "refuse")
+
+    def _flows(self, toxic: Toxic) -> list[ToxicFlow]:
+        return [pair.flow(toxic.direction) for pair in self.pairs if pair.joined]
+
+
+def _shown(traffic: Traffic) -> dict[str, int]:
+    return {
+        "received_bytes": traffic.received,
+        "sent_bytes": traffic.bytes,
+        "sent_chunks": traffic.chunks,
+        "dropped_bytes": traffic.dropped_bytes,
+        "dropped_chunks": traffic.dropped_chunks,
+    }
