@@ -7,6 +7,8 @@ SIGTERM and SIGINT end it, with status 0. The flags of toxiproxy-server mean the
 
 import argparse
 import asyncio
+import errno
+import os
 import signal
 import sys
 from dataclasses import dataclass
@@ -48,7 +50,9 @@ async def serve(options: Options, config: bytes = b"[]", faults: Faults | None =
     try:
         port = await server.start(options.host, options.port)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (
+            os.strerror(error.errno) if error.errno in errno.errorcode else str(error)
+        )  # asyncio adds its own words
         raise CannotServeError(f"cannot serve the relay's API on {options.host}:{options.port}: {reason}") from error
     try:
         await _populate(relay, config)

@@ -8,6 +8,7 @@ from holdfast.fixtures.launcher import Command, Guardian, LaunchKind, Process, r
 
 START_DEADLINE = 10.0
 CLOSE_DEADLINE = 2.0
+SERVES = "relay: API "
 
 
 class RelayServer:
@@ -33,6 +34,8 @@ class RelayServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def answers(self) -> bool:
+        if not any(line.startswith(SERVES) for line in self.process.tail()):
+            return False  # whoever answers on that port now, it is not ours
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(b"GET /version HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n")

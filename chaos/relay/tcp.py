@@ -132,7 +132,7 @@ class ToxicFlow(Flow):
 
     def _join_stages(self) -> None:
         behind: list[Outlet] = [*self._stages[1:], self._tail]
-        for stage, outlet in zip(self._stages, behind, strict=True):
+        for stage, outlet in zip(self._stages, behind, strict=False):
             stage.next = outlet
         refills = [self._regulate, *(stage.advance for stage in self._stages)]
         for stage, refill in zip(self._stages, refills, strict=False):

@@ -1,0 +1,83 @@
+"""The relay as a process of its own."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.chaos.relay.server import RelayServer
+from holdfast.deployment import StartError
+from holdfast.fixtures.launcher import Guardian, LaunchKind
+from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.redis import RedisServer
+from holdfast.fixtures.resp import ask
+from tests.chaos.differential.servers import Subject
+
+KINDS: list[LaunchKind] = ["fork", "exec"]
+
+
+@pytest.mark.parametrize("launcher", KINDS)
+async def test_redis_through_a_relay(guardian: Guardian, ports: PortPool, launcher: LaunchKind) -> None:
+    await guardian.attach()
+    redis = await RedisServer.start(guardian, ports, "redis")
+    relay = await RelayServer.start(guardian, "relay", ports.take(), launcher=launcher)
+    api, port = Subject("relay", relay.port), ports.take()
+    proxy = {"name": "redis", "listen": f"127.0.0.1:{port}", "upstream": f"127.0.0.1:{redis.port}"}
+    assert (await api.call("POST", "/proxies", json.dumps(proxy))).status == 201
+    assert await ask(port, "PING") == "PONG"
+    assert (await api.call("POST", "/proxies/redis/toxics", '{"type":"blackhole"}')).status == 200
+    with pytest.raises(TimeoutError):
+        await ask(port, "PING", deadline=0.3)
+    assert (await api.call("POST", "/reset")).status == 204
+    assert await ask(port, "PING") == "PONG"
+    await relay.close()
+    assert relay.process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_with_status_zero(guardian: Guardian, ports: PortPool, number: signal.Signals) -> None:
+    await guardian.attach()
+    relay = await RelayServer.start(guardian, "relay", ports.take())
+    reader, writer = await asyncio.open_connection("127.0.0.1", relay.port)
+    await relay.process.signal(number)
+    assert await relay.process.wait(10) == 0
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+
+
+async def test_a_taken_port_is_told_in_one_line(guardian: Guardian, ports: PortPool) -> None:
+    await guardian.attach()
+    first = await RelayServer.start(guardian, "first", ports.take())
+    with pytest.raises(StartError):
+        await RelayServer.start(guardian, "second", first.port)
+    log = (guardian.folder / "second.log").read_text().splitlines()
+    assert log == [f"holdfast relay: cannot serve the relay's API on 127.0.0.1:{first.port}: Address already in use"]
+    await first.close()
+
+
+def test_a_config_makes_proxies_and_a_bad_one_is_told_but_not_fatal(tmp_path: Path) -> None:
+    good = tmp_path / "good.json"
+    good.write_text('[{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:1"}]')
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    assert _first_lines(good, 1)[0].endswith(", 1 proxies")
+    told, served = _first_lines(bad, 2)
+    assert told.startswith("relay: the config is not used: ")
+    assert served.endswith(", 0 proxies")
+    assert "is not used: No such file" in _first_lines(tmp_path / "none.json", 1)[0]
+
+
+def _first_lines(config: Path, count: int) -> list[str]:
+    code = "import sys; from holdfast.chaos.relay.process import main; main(sys.argv[1:])"
+    argv = [sys.executable, "-c", code, "-host", "127.0.0.1", "-port", "0", "-config", str(config)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().strip() for _ in range(count)]
+        process.terminate()
+        process.wait(10)
+    assert process.returncode == 0
+    return lines
