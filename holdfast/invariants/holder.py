@@ -9,8 +9,7 @@ has, as early as it could. A grant that is answered after its own lease has ende
 
 import heapq
 import math
-from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,10 +19,8 @@ from holdfast.invariants.result import (
     Contradiction,
     Limit,
     Result,
-    certain,
     contradiction,
     judge,
-    possible,
 )
 
 
@@ -105,18 +102,14 @@ def at_most(
 
 def _holds(operations: Sequence[Operation], grants: Sequence[str], release: str, lease: float) -> list[Hold]:
     """In the order in which they must have been: by the moment from which they are sure."""
-    releases: dict[str, list[Operation]] = defaultdict(list)
-    for operation in possible(operations, release):
-        releases[operation.client].append(operation)
-    granted = [grant for what in dict.fromkeys(grants) for grant in certain(operations, what)]
-    holds = [Hold(grant, _release_of(grant, releases[grant.client]), lease) for grant in granted]
-    proven = [hold for hold in holds if _proves(hold)]
+    holds, next_release = [], dict[str, Operation]()
+    for operation in reversed(operations):
+        if operation.what == release and operation.possible:
+            next_release[operation.client] = operation
+        elif operation.what in grants and operation.ok:
+            holds.append(Hold(operation, next_release.get(operation.client), lease))
+    proven = [hold for hold in reversed(holds) if _proves(hold)]
     return sorted(proven, key=lambda hold: (hold.surely_from, hold.surely_until))
-
-
-def _release_of(grant: Operation, releases: list[Operation]) -> Operation | None:
-    at = bisect_left(releases, grant.invoked, key=lambda release: release.invoked)
-    return releases[at] if at < len(releases) else None
 
 
 def _proves(hold: Hold) -> bool:

@@ -29,8 +29,9 @@ class Item:
 
     @property
     def gone_from(self) -> float:
-        """From then on it may have been out of the queue: served, or left, unless it was served after all."""
-        leaves = [] if self.served else self.leaves
+        """From then on it may have been out of the queue: served, or left, unless it came or was served after that."""
+        asked, _ = self.arrived
+        leaves = [] if self.served else [leave for leave in self.leaves if leave.completed >= asked]
         return min((operation.invoked for operation in [*self.services, *leaves]), default=math.inf)
 
     @property

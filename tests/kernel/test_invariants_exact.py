@@ -1,0 +1,391 @@
+"""The invariants against brute force on small histories, in both directions.
+
+The brute force knows no trick: it tries every choice for the unknown outcomes, every order that the intervals allow,
+and where leases run out, every moment; a history holds if one of them is what a correct service could have done. All
+times are small whole numbers, so that touching and equal stamps come up often.
+"""
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from holdfast import invariants
+from holdfast.history import History, HistoryError, Operation, Outcome
+from holdfast.invariants import Judged, Result
+
+thorough = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+OUTCOMES = st.sampled_from([Outcome.OK] * 4 + [Outcome.UNKNOWN] * 2 + [Outcome.FAILED])
+
+
+@dataclass(frozen=True)
+class Deed:
+    what: str
+    outcome: Outcome
+    pause: int
+    takes: int
+
+
+def deeds(*names: str) -> st.SearchStrategy[Deed]:
+    return st.builds(Deed, st.sampled_from(names), OUTCOMES, st.integers(0, 3), st.integers(0, 3))
+
+
+def lives(*names: str, clients: int = 3, most: int = 2) -> st.SearchStrategy[list[list[Deed]]]:
+    """What each client does, one after the other; after an unknown outcome it gives up and goes on."""
+    return st.lists(st.lists(deeds(*names), max_size=most), min_size=1, max_size=clients)
+
+
+def carried_out(clients: Sequence[Sequence[Deed]]) -> History:
+    made = []
+    for number, life in enumerate(clients):
+        now = 0
+        for deed in life:
+            invoked, now = now + deed.pause, now + deed.pause + deed.takes
+            completed = math.inf if deed.outcome is Outcome.UNKNOWN else float(now)
+            made.append(Operation(f"c{number}", deed.what, "", None, deed.outcome, None, float(invoked), completed))
+    return History(tuple(operation._replace(value=at) for at, operation in enumerate(History.of(made))))
+
+
+def place(operation: Operation) -> int:
+    """Where it stands in the history: equal stamps of one client are still one after the other."""
+    return int(str(operation.value))
+
+
+Check = Callable[[History], Result]
+
+
+def agree(check: Check, history: History, possible: bool) -> None:
+    """And what is shown as evidence contradicts itself, all alone."""
+    result = check(history)
+    event(f"{result.judged}")
+    assert result.judged is (Judged.HOLDS if possible else Judged.VIOLATED), result.describe()
+    if result.judged is Judged.VIOLATED:
+        assert result.words
+        assert set(result.evidence) <= set(history)
+        with contextlib.suppress(HistoryError):  # nothing but effects, where that is the contradiction
+            assert check(History.of(result.evidence)).judged is Judged.VIOLATED, result.describe()
+
+
+def choices(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """What may have had its effect: all that is known, and any of the unknown."""
+    if not operations:
+        yield []
+        return
+    for rest in choices(operations[1:]):
+        if not operations[0].ok:
+            yield rest
+        if operations[0].possible:
+            yield [operations[0], *rest]
+
+
+def orders(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    if not operations:
+        yield []
+    for first in operations:
+        if not any(other.before(first) for other in operations):
+            rest = [other for other in operations if other is not first]
+            yield from ([first, *order] for order in orders(rest))
+
+
+def explained(history: History, fits: Callable[[Sequence[Operation]], bool]) -> bool:
+    return any(fits(order) for chosen in choices(history.operations) for order in orders(chosen))
+
+
+# At most one holder
+
+
+def held_in_turn(order: Sequence[Operation]) -> bool:
+    holder: Operation | None = None
+    for operation in order:
+        if operation.what == "acquire":
+            if holder and holder.client != operation.client:
+                return False
+            holder = max(holder or operation, operation, key=place)  # a belated one changes nothing
+        elif holder and holder.client == operation.client and place(holder) < place(operation):
+            holder = None  # a release ends the hold that it follows, not a later one
+    return True
+
+
+@given(lives("acquire", "release"))
+@thorough
+def test_one_holder_without_a_lease_is_exact(clients: list[list[Deed]]) -> None:
+    history = carried_out(clients)
+    if "acquire" not in history.names:
+        return
+    possible = explained(history, held_in_turn)
+    agree(invariants.one_holder, history, possible)
+    agree(partial(invariants.at_most, count=1), history, possible)
+
+
+def moments(operation: Operation) -> range:
+    """An unknown one may come long after everything else."""
+    last = 30 if math.isinf(operation.completed) else int(operation.completed)
+    return range(int(operation.invoked), last + 1)
+
+
+@dataclass(frozen=True)
+class Held:
+    client: str
+    start: float
+    end: float
+
+    def apart(self, other: "Held") -> bool:
+        return self.client == other.client or self.end <= other.start or other.end <= self.start
+
+
+def placements(grant: Operation, release: Operation | None, lease: float) -> Iterator[list[Held]]:
+    """Every way in which this grant and its release may have come about; one of unknown outcome, also not at all."""
+    if grant.outcome is Outcome.UNKNOWN:
+        yield []
+    for start in moments(grant):
+        if release is None or release.outcome is Outcome.UNKNOWN:
+            yield [Held(grant.client, start, start + lease)]
+        for end in moments(release) if release else ():
+            if end >= start:
+                yield [Held(grant.client, start, min(end, start + lease))]
+
+
+def placeable(grants: Sequence[tuple[Operation, Operation | None]], lease: float, placed: list[Held]) -> bool:
+    if not grants:
+        return True
+    return any(
+        all(held.apart(other) for other in placed for held in new) and placeable(grants[1:], lease, [*placed, *new])
+        for new in placements(*grants[0], lease)
+    )
+
+
+def leases(history: History, lease: float) -> list[tuple[Operation, Operation | None]]:
+    """Each grant with the release that ends it; one that is answered when its lease is over proves nothing."""
+    found = []
+    for grant in history:
+        if grant.what == "release" or not grant.possible or grant.invoked + lease <= grant.completed < math.inf:
+            continue
+        ends = [r for r in history if r.what == "release" and r.possible and r.client == grant.client]
+        found.append((grant, next((release for release in ends if place(release) > place(grant)), None)))
+    return found
+
+
+@given(lives("acquire", "acquire", "renew", "release"), st.integers(1, 6), st.integers(0, 2))
+@thorough
+def test_one_holder_of_a_lease_is_exact(clients: list[list[Deed]], lease: int, tolerance: int) -> None:
+    history = carried_out(clients)
+    if "acquire" not in history.names:
+        return
+    grants = [pair for pair in leases(history, lease) if not released_too_soon(*pair)]
+    check = partial(invariants.one_holder, ttl=lease + tolerance, tolerance=tolerance)
+    agree(check, history, placeable(grants, lease, []))
+
+
+def released_too_soon(grant: Operation, release: Operation | None) -> bool:
+    return grant.ok and release is not None and release.invoked < grant.completed
+
+
+@given(lives("acquire", "release", clients=4, most=2), st.integers(1, 3))
+@thorough
+def test_at_most_so_many_holders_is_exact(clients: list[list[Deed]], count: int) -> None:
+    def room(order: Sequence[Operation]) -> bool:
+        holding: dict[str, int] = {}
+        for operation in order:
+            if operation.what == "acquire":
+                holding[operation.client] = max(place(operation), holding.get(operation.client, -1))
+            elif holding.get(operation.client, math.inf) < place(operation):
+                del holding[operation.client]
+            if len(holding) > count:
+                return False
+        return True
+
+    history = carried_out(clients)
+    if "acquire" in history.names:
+        agree(partial(invariants.at_most, count=count), history, explained(history, room))
+
+
+# Linearizability
+
+
+def as_lock(order: Sequence[Operation]) -> bool:
+    holder = None
+    for operation in order:
+        if operation.what == "acquire":
+            if holder not in (None, operation.client):
+                return False
+            holder = operation.client
+        elif holder == operation.client:
+            holder = None
+    return True
+
+
+@given(lives("acquire", "release"))
+@thorough
+def test_a_linearizable_lock_is_exact(clients: list[list[Deed]]) -> None:
+    history = carried_out(clients)
+    if "acquire" in history.names:
+        result = invariants.linearizable(history, invariants.Lock())
+        assert (result.judged is Judged.HOLDS) == explained(history, as_lock)
+
+
+@given(lives("write", "read"), st.lists(st.integers(0, 2), min_size=9, max_size=9))
+@thorough
+def test_a_linearizable_register_is_exact(clients: list[list[Deed]], figures: list[int]) -> None:
+    def as_register(order: Sequence[Operation]) -> bool:
+        state: object = 0
+        for operation in order:
+            if operation.what == "write":
+                state = operation.argument
+            elif operation.ok and operation.value != state:
+                return False
+        return True
+
+    history = History.of(
+        operation._replace(argument=figure) if operation.what == "write" else operation._replace(value=figure)
+        for operation, figure in zip(carried_out(clients), figures, strict=False)
+    )
+    if "write" in history.names:
+        result = invariants.linearizable(history, invariants.Register(0))
+        assert (result.judged is Judged.HOLDS) == explained(history, as_register)
+
+
+# Order
+
+
+@given(lives("acquire"), st.lists(st.integers(0, 4), min_size=9, max_size=9), st.booleans())
+@thorough
+def test_monotonic_tokens_is_exact(clients: list[list[Deed]], figures: list[int], repeats: bool) -> None:
+    history = History.of(
+        operation._replace(value=figure) for operation, figure in zip(carried_out(clients), figures, strict=False)
+    )
+    if not history:
+        return
+    known = [operation for operation in history if operation.ok]
+
+    def rising(order: Sequence[Operation]) -> bool:
+        tokens = [float(str(operation.value)) for operation in order]
+        return all(a < b or (repeats and a == b) for a, b in pairwise(tokens))
+
+    check = partial(invariants.monotonic_tokens, repeats=repeats)
+    agree(check, history, any(rising(order) for order in orders(known)))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), OUTCOMES), min_size=1, max_size=6))
+@thorough
+def test_one_leader_per_term_is_exact(seen: list[tuple[str, int, Outcome]]) -> None:
+    history = History.of(
+        Operation("watcher", "lead", "", node, outcome, term, float(at), math.inf if outcome is Outcome.UNKNOWN else at)
+        for at, (node, term, outcome) in enumerate(seen)
+    )
+    leaders = {(term, node) for node, term, outcome in seen if outcome is Outcome.OK}
+    agree(invariants.one_leader_per_term, history, len(leaders) == len({term for term, _ in leaders}))
+
+
+# Queues
+
+
+def as_queue(order: Sequence[Operation]) -> bool:
+    waiting: list[object] = []
+    for operation in order:
+        item = operation.subject
+        if operation.what == "enqueue":
+            waiting.append(item)
+        elif operation.what == "leave":
+            waiting = [other for other in waiting if other != item]
+        elif not waiting or item not in (None, waiting[0]):
+            return False
+        else:
+            waiting.pop(0)
+    return True
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> History:
+    """Items with an arrival each, and then a service, a leave, or an unknown one of them; services may name nothing."""
+    operations = []
+    for item in "wxyz"[: draw(st.integers(2, 4))]:
+        at = draw(st.integers(0, 6))
+        operations.append(_timed(draw, "enqueue", item, at))
+        end = draw(st.sampled_from(["serve", "serve", "serve", "leave", "nothing"]))
+        if end != "nothing" and operations[-1].possible:
+            operations.append(_timed(draw, end, item, draw(st.integers(0, 9))))
+    for _ in range(draw(st.integers(0, 2))):
+        began = float(draw(st.integers(0, 9)))
+        operations.append(Operation("consumer", "serve", "", None, Outcome.UNKNOWN, "timeout", began, math.inf))
+    return History.of(operations)
+
+
+def _timed(draw: st.DrawFn, what: str, item: str, at: int) -> Operation:
+    outcome = draw(OUTCOMES)
+    completed = math.inf if outcome is Outcome.UNKNOWN else at + draw(st.integers(0, 3))
+    return Operation(f"c-{item}", what, "", item, outcome, None, float(at), float(completed))
+
+
+@given(queues())
+@thorough
+def test_fifo_is_exact(history: History) -> None:
+    agree(invariants.fifo, history, explained(history, as_queue))
+
+
+# Items
+
+
+@st.composite
+def errands(draw: st.DrawFn) -> History:
+    operations = []
+    for _ in range(draw(st.integers(1, 6))):
+        what = draw(st.sampled_from(["submit", "effect"]))
+        operation = _timed(draw, what, draw(st.sampled_from("xy")), draw(st.integers(0, 6)))
+        anonymous = what == "effect" and operation.outcome is Outcome.UNKNOWN and draw(st.booleans())
+        operations.append(operation._replace(argument=None) if anonymous else operation)
+    return History.of(operations)
+
+
+def named(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
+    """Every item that the anonymous ones may have been about."""
+    if not operations:
+        yield []
+        return
+    for rest in named(operations[1:]):
+        for item in [operations[0].argument] if operations[0].argument is not None else "xy":
+            yield [operations[0]._replace(argument=item), *rest]
+
+
+@given(errands())
+@thorough
+def test_exactly_once_is_exact(history: History) -> None:
+    def once(order: Sequence[Operation]) -> bool:
+        submitted: set[object] = set()
+        effected: Counter[object] = Counter()
+        for operation in order:
+            if operation.what == "submit":
+                submitted.add(operation.argument)
+            elif operation.argument not in submitted:
+                return False
+            else:
+                effected[operation.argument] += 1
+        accepted = {operation.argument for operation in order if operation.what == "submit" and operation.ok}
+        return max(effected.values(), default=0) <= 1 and all(effected[item] == 1 for item in accepted)
+
+    if "submit" in history.names:
+        possible = any(explained(History.of(guess), once) for guess in named(history.operations))
+        agree(invariants.exactly_once, history, possible)
+
+
+@given(errands())
+@thorough
+def test_nothing_lost_is_exact(history: History) -> None:
+    def kept(order: Sequence[Operation]) -> bool:
+        submitted, found = set(), set()
+        for operation in order:
+            if operation.what == "submit":
+                submitted.add(operation.argument)
+            elif operation.argument in submitted:
+                found.add(operation.argument)
+        return all(operation.argument in found for operation in order if operation.what == "submit" and operation.ok)
+
+    if "submit" in history.names:
+        possible = any(explained(History.of(guess), kept) for guess in named(history.operations))
+        agree(partial(invariants.nothing_lost, put="submit", found=["effect"]), history, possible)
