@@ -51,7 +51,7 @@ async def serve(options: Options, config: bytes = b"[]", faults: Faults | None =
         port = await server.start(options.host, options.port)
     except OSError as error:
         reason = (
-            os.strerror(error.errno) if error.errno in errno.errorcode else str(error)
+            os.strerror(error.errno) if error.errno and error.errno in errno.errorcode else str(error)
         )  # asyncio adds its own words
         raise CannotServeError(f"cannot serve the relay's API on {options.host}:{options.port}: {reason}") from error
     try:
