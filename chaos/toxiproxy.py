@@ -197,6 +197,11 @@ class Proxy:
         if not (await self.server.find(self.name)).enabled:
             await self.enable()
 
+    async def counters(self) -> Fields:
+        """Live counts; only our relay has them."""
+        found: Fields = await self.server.call(lambda: _exchange("GET", f"{_path(self.name)}/counters").json())
+        return found
+
     async def destroy(self) -> None:
         await self.server.call(self._client().destroy)
 

@@ -7,7 +7,7 @@ signature that pytest sees.
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -37,6 +37,7 @@ class CheckSpec:
     busy: bool = False
     nodes: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    further_needs: frozenset[Capability] = frozenset()
 
     @property
     def title(self) -> str:
@@ -53,7 +54,7 @@ class CheckSpec:
     def needs(self, catalogue: Catalogue) -> frozenset[Capability]:
         """The union of what its claims need: the body looks wherever any of them looks."""
         parts = [catalogue.requirements[claim.id].part(claim.part) for claim in self.claims]
-        return frozenset[Capability]().union(*(part.needs for part in parts))
+        return self.further_needs.union(*(part.needs for part in parts))
 
     def is_must(self, catalogue: Catalogue) -> bool:
         return any(catalogue.requirements[claim.id].level == "MUST" for claim in self.claims)
@@ -68,6 +69,7 @@ def verifies(
     busy: bool = False,
     nodes: int | None = None,
     settings: Mapping[str, str] | None = None,
+    needs: Iterable[str] = (),
 ) -> Callable[[F], F]:
     """Mark a check. Stack it for several parts; the options may stand on any of the marks.
 
@@ -75,6 +77,7 @@ def verifies(
     `disruptive` (its own, may be killed). waits: planned waiting as a formula of timings. heavy: runs alone, first.
     busy: works as much as it waits, so only few such run at a time.
     nodes: how many nodes an own deployment has. settings: spec settings that an own deployment is started with.
+    needs: capabilities beyond those of the parts that it verifies, such as the faults of a scenario.
     """
     if isolation not in (None, *ISOLATIONS):
         raise ValueError(f"isolation {isolation!r} is none of {', '.join(ISOLATIONS)}")
@@ -90,6 +93,7 @@ def verifies(
         spec.busy = busy or spec.busy
         spec.nodes = nodes or spec.nodes
         spec.settings.update(settings or {})
+        spec.further_needs |= {Capability(name) for name in needs}
         setattr(wrapped, _ATTRIBUTE, spec)
         return wrapped
 

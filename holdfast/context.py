@@ -13,6 +13,7 @@ from holdfast.audit import Audit
 from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.deployment import Deployment
+from holdfast.fault import Window
 from holdfast.finding import Inconclusive
 from holdfast.patience import UNANSWERED, Patience
 from holdfast.target import Target
@@ -47,6 +48,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     measured: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
+    windows: list[Window] = field(default_factory=list)
     patience: Patience = field(default_factory=Patience)
     unanswered: int = 0
 

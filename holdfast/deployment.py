@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from holdfast.capability import Capability
+from holdfast.fault import FaultPlane
 from holdfast.target import Target
 from holdfast.timings import Timings
 
@@ -83,6 +84,9 @@ class Store(Protocol):
 
     async def kill(self) -> None: ...
 
+    async def stop(self, *, keep: bool = False) -> None:
+        """End it cleanly; with `keep` the next `restart(empty=False)` has its data again."""
+
     async def restart(self, *, empty: bool) -> None: ...
 
     async def pause(self) -> None: ...
@@ -124,6 +128,9 @@ class Deployment(Protocol):
 
     async def sink(self) -> Sink:
         """The audit sink that the nodes write to, as a process that can be paused."""
+
+    def fault_plane(self) -> FaultPlane:
+        """What puts faults on it."""
 
     def run_queue_wait(self) -> float:
         """Seconds that the deployment's processes have stood in the run queue so far."""

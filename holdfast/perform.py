@@ -44,6 +44,7 @@ class Outcome:
     timings: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[dict[str, Any]] = field(default_factory=list)
 
     def transcript_lines(self) -> list[str]:
         return [f"{line['t'] / 1000:+9.3f}  {line['dir']} {line['text']}" for line in self.transcript]
@@ -65,6 +66,7 @@ class Outcome:
             "timings": self.timings,
             "warnings": self.warnings,
             "steps": self.steps,
+            "faults": self.faults,
         }
 
 
@@ -110,6 +112,7 @@ async def perform(
     if transcribe or outcome.verdict is not Verdict.PASS:
         outcome.transcript, outcome.dropped = context.transcript.lines(), context.transcript.dropped
     outcome.timings = context.measured
+    outcome.faults = [window.fields(context.transcript.started) for window in context.windows]
     steps = sorted(context.steps, key=lambda step: float(step["start_ms"]))  # recorded as they end
     outcome.steps = [{**step, "name": redact(step["name"])} for step in steps]
     return outcome

@@ -77,8 +77,13 @@ def make_plan(
     checks: Mapping[str, CheckSpec],
     selection: Selection,
     deselected: frozenset[str] = frozenset(),
+    *,
+    whole: bool = True,
 ) -> Plan:
-    """`checks` are all checks of the suite by id; `deselected` those that the user left out by name."""
+    """`checks` are all checks of the suite by id; `deselected` those that the user left out by name.
+
+    Without `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
+    """
     _validate(catalogue, checks)
     selection.check(catalogue)
     plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
@@ -91,7 +96,7 @@ def make_plan(
             for part in row.parts
         ]
         parts = [part for part in parts if part.status != "outside-profile"]
-        if deselected:
+        if deselected or not whole:
             parts = [part for part in parts if set(part.checks) - deselected]
         if parts:
             plan.rows[row.id] = parts

@@ -8,6 +8,7 @@ import pytest
 from holdfast.catalogue import CatalogueError
 from holdfast.check import CheckSpec, spec_of
 from holdfast.plan import PlanError
+from holdfast.suite import SCENARIOS
 from holdfast.target import TargetError
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--overlap", type=int, metavar="N", help="how many checks wait at the same time")
     group.addoption("--budget", metavar="TIME", help="the most telling checks that fit, e.g. 30m")
     group.addoption("--violate", metavar="ID/n", help="start the built-in target as this mutant")
+    group.addoption("--scenarios", action="store_true", help="the chaos scenarios instead of the suite")
+    group.addoption("--random", type=int, default=0, metavar="N", help="so many drawn schedules of faults")
+    group.addoption("--engine", choices=["relay", "toxiproxy"], default="relay", help="what scenarios inject with")
     group.addoption("--seed", type=int, default=1, metavar="S", help="of every random draw in the suite")
 
 
@@ -60,6 +64,21 @@ def pytest_collection(session: pytest.Session) -> None:
     checks = session_of(session.config)
     if checks is not None and not session.config.option.collectonly:
         checks.look_before()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Scenarios stand beside the suite and are no part of it: they run when they are asked for."""
+    if "conformance" not in collection_path.parts:
+        return None
+    if collection_path.name == "test_random.py" and not config.getoption("random", default=0):
+        return True
+    return True if collection_path.name == SCENARIOS and not config.getoption("scenarios", default=False) else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A check with a parameter `draw` runs once for each schedule that is drawn."""
+    if "draw" in metafunc.fixturenames and spec_of(metafunc.function):
+        metafunc.parametrize("draw", range(1, 1 + metafunc.config.getoption("random", default=0)))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

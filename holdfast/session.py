@@ -47,6 +47,8 @@ class Options:
     budget: float | None
     seed: int
     violate: str | None = None
+    scenarios: bool = False
+    engine: str = "relay"
 
     @classmethod
     def from_pytest(cls, config: pytest.Config) -> "Options":
@@ -65,6 +67,8 @@ class Options:
             budget=seconds(get("budget")) if get("budget") else None,
             seed=get("seed"),
             violate=get("violate"),
+            scenarios=get("scenarios"),
+            engine=get("engine"),
         )
 
 
@@ -94,9 +98,11 @@ class CheckSession:
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
         """`checks` are those that pytest collected; the others are left out by the user too, by file or node id."""
         collected = {id_.partition("[")[0] for id_ in checks}
-        others = {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
+        suite = checks_of(self.target.spec, scenarios=self.options.scenarios)
+        others = {id_: spec for id_, spec in suite.items() if id_ not in collected}
         everything, left_out = {**others, **checks}, deselected | others.keys()
-        self._plan = make_plan(self.catalogue, self.target, everything, self.options.selection, left_out)
+        whole = not self.options.scenarios
+        self._plan = make_plan(self.catalogue, self.target, everything, self.options.selection, left_out, whole=whole)
         if self.options.budget:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), self.options.budget, self.overlap)
         if not self._plan.rows:
@@ -151,7 +157,15 @@ class CheckSession:
         self.stream.close()
 
     def _run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-        options = EngineOptions(self.options.launcher, self.options.redis_url, self.options.stress, self.overlap)  # type: ignore[arg-type]  # argparse keeps it to the two
+        asked = self.options
+        options = EngineOptions(
+            asked.launcher,  # type: ignore[arg-type]  # argparse keeps it to the two
+            asked.redis_url,
+            asked.stress,
+            self.overlap,
+            faults=asked.engine if asked.scenarios else "links",  # type: ignore[arg-type]  # and this one
+            seed=asked.seed,
+        )
         self._engine = engine = Engine(self.target, self.stream, options)
         engine.open()
         if problem := self._cannot_start(engine):
@@ -194,11 +208,13 @@ class CheckSession:
         ]
 
     def _repeat_command(self, spec: CheckSpec) -> str:
-        words = ["holdfast", "run", self.target.spec]
+        words = ["holdfast", "chaos" if self.options.scenarios else "run", self.target.spec]
         for id_ in dict.fromkeys(claim.id for claim in spec.claims):
             words += ["--only", id_]
         if self.target.file and self.target.file != builtin_path(self.target.spec):
             words += ["--target", str(self.target.file)]
+        if self.options.scenarios:
+            words += ["--engine", self.options.engine, "--seed", str(self.options.seed)]
         if self.options.time_scale is not None:
             words += ["--time-scale", f"{self.options.time_scale:g}"]
         return shlex.join(words)
@@ -223,6 +239,7 @@ class CheckSession:
             time_scale=target.time_scale,
             seed=self.options.seed,
             launcher=self.options.launcher,
+            engine=self.options.engine if self.options.scenarios else None,
             repeat=self.options.repeat,
             stress=self.options.stress,
             python=platform.python_version(),

@@ -92,13 +92,17 @@ class SpecTime:
                     raise Finding([f"{what} within {give_up:.2f} s"], waited, late=True)
                 await asyncio.sleep(every)
 
+    def held_back(self, since: Moment) -> float:
+        """Seconds that the machine alone may have added to what took place since then."""
+        return self._explained(since)
+
     @contextmanager
-    def on_time(self, since: Moment, room: float) -> Iterator[None]:
-        """What is found here holds only while the machine added less than `room` to what took place since then."""
+    def unless(self, held_back: Callable[[], float], room: float) -> Iterator[None]:
+        """What is found here holds only if the machine has added less than `room` where it counts."""
         try:
             yield
         except Finding as finding:
-            held = self._explained(since)
+            held = held_back()
             if held < room:
                 raise
             raise Inconclusive(f"the machine held us or the nodes back for {held:.2f} s: {finding}") from finding

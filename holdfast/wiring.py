@@ -8,12 +8,13 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from holdfast.audit import Audit
 from holdfast.chaos.links import LinkServer
-from holdfast.deployment import Deployment, Wanted
-from holdfast.fixtures.deploy import Ground, LocalDeployments, python_modules
+from holdfast.chaos.plane import Plane
+from holdfast.deployment import Deployment, Link, Wanted
+from holdfast.fixtures.deploy import Ground, LocalDeployments, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind
 from holdfast.fixtures.lent import LentRedis
 from holdfast.fixtures.ports import PortPool
@@ -26,10 +27,16 @@ from holdfast.timings import Timings
 R = TypeVar("R")
 # Sees each outcome on the loop, before the main thread does; may cancel what is no longer needed.
 Watcher = Callable[[Scheduler, Job, Outcome], None]
+FaultEngine = Literal["links", "relay", "toxiproxy"]
 _LAST_WORDS = 10.0
 _COLLECTOR = (10_000, 10, 1_000)
 # Forked in every deployment, so imported once, before the first fork.
-_OUR_PROCESSES = ("holdfast.chaos.linkserver", "holdfast.fixtures.sink", "holdfast.fixtures.stress")
+_OUR_PROCESSES = (
+    "holdfast.chaos.linkserver",
+    "holdfast.chaos.relay.process",
+    "holdfast.fixtures.sink",
+    "holdfast.fixtures.stress",
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class EngineOptions:
     stress: int = 0
     overlap: int = 24
     preload: tuple[str, ...] = ()
+    faults: FaultEngine = "links"
+    seed: int = 0
 
 
 class Engine:
@@ -119,8 +128,18 @@ class Engine:
         await self._guardian.attach()
         self.audit.start()
         lent = LentRedis(self._options.redis_url) if self._options.redis_url else None
-        ground = Ground(self._guardian, self._ports, LinkServer.start, self._options.launcher, lent)
-        self._deployments = LocalDeployments(ground)
+        start_links = _engine_of(self._options)
+        self._deployments = LocalDeployments(
+            Ground(
+                self._guardian,
+                self._ports,
+                start_links,
+                self._options.launcher,
+                lent,
+                make_plane=Plane,
+                join_link=_join_link,
+            )
+        )
         for number in range(self._options.stress):
             await self._guardian.spawn(Command(python="holdfast.fixtures.stress:main"), name=f"stress-{number}")
 
@@ -142,6 +161,25 @@ class Engine:
             self._finished.put(error)
             raise
         self._finished.put(None)
+
+
+def _engine_of(options: EngineOptions) -> StartLinks:
+    """Where the links of a run stand: in our own link process, or in proxies of a fault engine."""
+    if options.faults == "links":
+        return _own_links
+    from holdfast.chaos.engines import relay_links, toxiproxy_links
+
+    return relay_links(options.seed) if options.faults == "relay" else toxiproxy_links()
+
+
+async def _own_links(guardian: Guardian, _ports: PortPool, name: str) -> LinkServer:
+    return await LinkServer.start(guardian, name)
+
+
+async def _join_link(url: str, proxy: str) -> Link:
+    from holdfast.chaos.engines import join_link
+
+    return await join_link(url, proxy)
 
 
 def _spare_the_loop() -> None:

@@ -39,6 +39,11 @@ class Launcher(StrEnum):
     EXEC = "exec"
 
 
+class FaultEngine(StrEnum):
+    RELAY = "relay"
+    TOXIPROXY = "toxiproxy"
+
+
 def _version(*, wanted: bool) -> None:
     if wanted:
         typer.echo(f"holdfast {__version__}")
@@ -99,6 +104,47 @@ def run(
         as_json=as_json,
     )
     raise typer.Exit(run_all(keys or [], asked))
+
+
+@app.command()
+def chaos(
+    what: Annotated[
+        list[str] | None, typer.Argument(help="a spec, then scenarios of it (C3 C7); all of every spec if left out")
+    ] = None,
+    target: Target = None,
+    engine: Annotated[FaultEngine, typer.Option(help="what stands between the target's parts")] = FaultEngine.RELAY,
+    seed: Annotated[int, typer.Option(help="of every draw; the same seed repeats a run")] = 1,
+    random: Annotated[int, typer.Option(help="so many schedules drawn with --seed instead of the named scenarios")] = 0,
+    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
+    results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
+    repeat: Annotated[int, typer.Option(help="run every scenario so many times")] = 1,
+    launcher: Annotated[Launcher, typer.Option(help="how Python nodes are started")] = Launcher.FORK,
+    as_json: Json = False,
+) -> None:
+    """Run the chaos scenarios of a spec: whole stories under fault, every fault with its receipt."""
+    from holdfast.cli.run import Asked, Scenarios, run_all
+
+    key, *names = what or [""]
+    asked = Asked(
+        target=target,
+        catalogue=None,
+        time_scale=time_scale,
+        profile=None,
+        only=(),
+        level=None,
+        results=results,
+        fail_fast=False,
+        last_failed=False,
+        repeat=repeat,
+        stress=0,
+        budget=None,
+        launcher=launcher,
+        redis_url=None,
+        seed=seed,
+        as_json=as_json,
+        scenarios=Scenarios(tuple(names), engine, random),
+    )
+    raise typer.Exit(run_all([key] if key else [], asked))
 
 
 @app.command()

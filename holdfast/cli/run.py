@@ -16,7 +16,17 @@ from holdfast.plugin import session_of
 from holdfast.reports.files import write_all
 from holdfast.reports.terminal import Terminal
 from holdfast.session import ignore_signals
+from holdfast.suite import SCENARIOS
 from holdfast.target import TargetError, builtin_path, load
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """Chaos instead of the suite: which stories, on which engine, or so many drawn at random."""
+
+    names: tuple[str, ...] = ()
+    engine: str = "relay"
+    random: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Asked:
     redis_url: str | None
     seed: int
     as_json: bool
+    scenarios: Scenarios | None = None
 
 
 class _Listener:
@@ -125,7 +136,7 @@ def _anything_happened(results: Path) -> bool:
 def _arguments(key: str, asked: Asked) -> list[str]:
     package = Path(str(resources.files("holdfast")))
     arguments = [
-        str(package / "conformance" / key),
+        str(package / "conformance" / key / _place(asked.scenarios)),
         f"--rootdir={package}",
         f"--confcutdir={package}",
         "-c",
@@ -156,4 +167,24 @@ def _arguments(key: str, asked: Asked) -> list[str]:
     }
     arguments += [f"{name}={value}" for name, value in optional.items() if value is not None]
     arguments += ["-x"] * asked.fail_fast + ["--lf"] * asked.last_failed
-    return arguments
+    return arguments + _chaos_arguments(asked.scenarios)
+
+
+def _place(scenarios: Scenarios | None) -> str:
+    if scenarios is None:
+        return ""
+    return f"{SCENARIOS}/test_random.py" if scenarios.random else SCENARIOS
+
+
+def _chaos_arguments(scenarios: Scenarios | None) -> list[str]:
+    if scenarios is None:
+        return []
+    chosen = " or ".join(f"test_{name.lower().replace('-', '_')}_" for name in map(_padded, scenarios.names))
+    words = ["--scenarios", f"--engine={scenarios.engine}", f"--random={scenarios.random}"]
+    return [*words, *(["-k", chosen] if chosen else [])]
+
+
+def _padded(name: str) -> str:
+    """C3 as the functions are named, c03, so that they stand in order."""
+    letters, digits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    return f"{letters}{int(digits):02}" if digits else name

@@ -84,13 +84,13 @@ class _Effort:
     def __init__(self, limit: Limit) -> None:
         self._limit = limit
         self._states = 0
-        self._deadline = time.monotonic() + limit.seconds
+        self._deadline = time.thread_time() + limit.seconds
 
     def spend(self) -> None:
         self._states += 1
         if self._states > self._limit.states:
             raise _RanOutError(f"more than the {self._limit.states} positions of its limit")
-        if self._states % _PACE == 0 and time.monotonic() > self._deadline:
+        if self._states % _PACE == 0 and time.thread_time() > self._deadline:
             raise _RanOutError(f"more than the {self._limit.seconds:g} s of its limit")
 
 

@@ -1,0 +1,179 @@
+"""A schedule of faults: when, on what, which fault, for how long.
+
+Times are the spec's seconds. Most are stimuli, which shrink with the time scale of a run; those marked real (delays set
+against a network, waits for a process to start) do not. `Schedule.scaled` gives the schedule of one run.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+from typing import Self
+
+from holdfast.catalogue import CatalogueError, TimingKind, seconds
+
+
+class ScheduleError(ValueError):
+    """The schedule can't be used; the text names the place and the remedy, one problem a line."""
+
+
+@dataclass(frozen=True, order=True)
+class Time:
+    """A figure and its kind: a stimulus scales with the run, a latency never does."""
+
+    seconds: float
+    kind: TimingKind = TimingKind.STIMULUS
+
+    def __post_init__(self) -> None:
+        if self.kind not in (TimingKind.STIMULUS, TimingKind.LATENCY):
+            raise ScheduleError(f"a time of kind {self.kind}; in a schedule it is stimulus or latency")
+        if not 0 <= self.seconds < float("inf"):
+            raise ScheduleError(f"a time of {self.seconds} s; it is a number, not below zero")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """'500ms', '2s', '5m'; with ' real' behind it, one that does not scale."""
+        figure, space, word = text.partition(" ")
+        if space and word != "real":
+            raise ScheduleError(
+                f"{text!r} is no time; write it like 500ms, 2s, 5m, or with the word real: '300ms real'"
+            )
+        try:
+            return cls(seconds(figure), TimingKind.LATENCY if word else TimingKind.STIMULUS)
+        except CatalogueError as error:
+            raise ScheduleError(str(error)) from None
+
+    def scaled(self, scale: float) -> Self:
+        return replace(self, seconds=self.seconds * scale) if self.kind is TimingKind.STIMULUS else self
+
+    def __str__(self) -> str:
+        """As `parse` takes it, to the last digit."""
+        figure = format(Decimal(repr(float(self.seconds))), "f").removesuffix(".0")
+        return f"{figure}s real" if self.kind is TimingKind.LATENCY else f"{figure}s"
+
+
+Setting = Time | int | float | str | bool
+
+NOW = Time(0.0)
+
+
+class Place(StrEnum):
+    """What a fault can be put on."""
+
+    LINK = "link"
+    UDP = "udp"
+    NODE = "node"
+    STORE = "store"
+
+
+@dataclass(frozen=True, order=True)
+class Subject:
+    place: Place
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        place, _, name = text.partition(":")
+        if place not in set(Place) or not name:
+            raise ScheduleError(f"{text!r} names nothing; write {', '.join(f'{one}:NAME' for one in Place)}")
+        return cls(Place(place), name)
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.name}"
+
+
+class Since(StrEnum):
+    """The moment of another step from which a step counts."""
+
+    IN_FORCE = "in-force"
+    HEALED = "healed"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One fault on one subject. Without `lasts` it is over at once, and there is nothing to heal."""
+
+    name: str
+    on: Subject
+    fault: str
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    at: Time = NOW
+    lasts: Time | None = None
+    after: str | None = None
+    since: Since = Since.HEALED
+
+    def scaled(self, scale: float) -> Self:
+        settings = {
+            name: value.scaled(scale) if isinstance(value, Time) else value for name, value in self.settings.items()
+        }
+        lasts = self.lasts.scaled(scale) if self.lasts else None
+        return replace(self, settings=settings, at=self.at.scaled(scale), lasts=lasts)
+
+    def when(self) -> str:
+        start = f"at {self.at}" if self.after is None else f"{self.at} after {self.after} is {self.since}"
+        return f"{start}, for {self.lasts}" if self.lasts else f"{start}, once"
+
+    def what(self) -> str:
+        return " ".join([self.fault, *(f"{name}={value}" for name, value in sorted(self.settings.items()))])
+
+
+@dataclass(frozen=True)
+class Window:
+    """When a step is planned, in seconds from the start of the schedule."""
+
+    step: Step
+    start: float
+    end: float
+
+    def overlaps(self, other: "Window") -> bool:
+        """Two that only touch do not, but one that is over at once is inside of whatever is there."""
+        if self.start == other.start:
+            return True
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`seed` says what it was drawn from; None: somebody wrote it."""
+
+    name: str
+    duration: Time
+    steps: tuple[Step, ...]
+    seed: int | None = None
+
+    def scaled(self, scale: float) -> Self:
+        """In the time of a run; of a schedule in the spec's time."""
+        return replace(
+            self, duration=self.duration.scaled(scale), steps=tuple(step.scaled(scale) for step in self.steps)
+        )
+
+    def windows(self) -> list[Window]:
+        """Where each step lies if every fault is in force as soon as it is asked for, in the order of the steps."""
+        steps, found = {step.name: step for step in self.steps}, dict[str, Window]()
+        return [_window(step, steps, found, ()) for step in self.steps]
+
+    def describe(self) -> str:
+        """For people, one line a step."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        yield f"{self.name}: {len(self.steps)} {'fault' if len(self.steps) == 1 else 'faults'} in {self.duration}{seed}"
+        width = max((len(step.name) for step in self.steps), default=0)
+        where = max((len(str(step.on)) for step in self.steps), default=0)
+        for step in self.steps:
+            yield f"  {step.name:<{width}}  {step.on!s:<{where}}  {step.what()}, {step.when()}"
+
+
+def _window(step: Step, steps: Mapping[str, Step], found: dict[str, Window], path: tuple[str, ...]) -> Window:
+    if step.name in path:
+        raise ScheduleError(f"step {step.name}: after: waits for itself ({' → '.join((*path, step.name))})")
+    if step.name not in found:
+        start = step.at.seconds
+        if step.after is not None:
+            if step.after not in steps:
+                raise ScheduleError(f"step {step.name}: after: no step {step.after!r}; there are: {', '.join(steps)}")
+            other = _window(steps[step.after], steps, found, (*path, step.name))
+            start += other.start if step.since is Since.IN_FORCE else other.end
+        found[step.name] = Window(step, start, start + (step.lasts.seconds if step.lasts else 0.0))
+    return found[step.name]

@@ -1,0 +1,81 @@
+"""One fault: what, on whom, from when to when, and the receipts that prove that it was really there.
+
+Subjects are `n` (a node's process), `n-redis` (the link between a node and its Redis), `n-client` (a link between our
+clients and a node) and `redis` (the store itself).
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol
+
+Option = float | str | bool
+_NONE: Mapping[str, Option] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Fault:
+    kind: str
+    subject: str
+    options: Mapping[str, Option] = field(default_factory=lambda: _NONE)
+
+    def describe(self) -> str:
+        figures = {name: f"{value:g} s" if isinstance(value, float) else value for name, value in self.options.items()}
+        return " ".join([self.kind, self.subject, *(f"{name} {value}" for name, value in figures.items())])
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a canary saw of a fault, or of its end."""
+
+    seen: str
+    proven: bool
+
+
+class Injected(Protocol):
+    """A fault that was put in force."""
+
+    async def proof(self) -> Receipt:
+        """What is seen of it; asked while it is in force."""
+
+    async def heal(self) -> Receipt:
+        """Take it back; what is seen of that."""
+
+
+class FaultPlane(Protocol):
+    """Puts faults on one deployment."""
+
+    async def inject(self, fault: Fault) -> Injected: ...
+
+    async def client_url(self, node: str) -> str:
+        """A URL of this node that leads through the link `<node>-client`."""
+
+
+@dataclass
+class Window:
+    """When a fault was in force, from the moment that it was asked for; the report shades it."""
+
+    fault: Fault
+    asked: float
+    in_force: float = 0.0
+    healing: float = 0.0
+    healed: float = 0.0
+    receipts: list[Receipt] = field(default_factory=list)
+
+    @property
+    def proven(self) -> bool:
+        return bool(self.receipts) and all(receipt.proven for receipt in self.receipts)
+
+    def fields(self, start: float) -> dict[str, Any]:
+        ended = self.healed or time.monotonic()
+        return {
+            "fault": self.fault.kind,
+            "subject": self.fault.subject,
+            "text": self.fault.describe(),
+            "asked_s": round(self.asked - start, 3),
+            "in_force_s": round(self.in_force - start, 3),
+            "healed_s": round(ended - start, 3),
+            "receipts": [{"seen": receipt.seen, "proven": receipt.proven} for receipt in self.receipts],
+            "proven": self.proven,
+        }
