@@ -8,6 +8,7 @@ from holdfast.chaos.relay.faults import Faults
 from holdfast.chaos.relay.gojson import BodyError, Fields, write
 from holdfast.chaos.relay.tcp import TcpRelay
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, ApiError, Toxic, read_toxic
+from holdfast.chaos.relay.udp import IDLE, UdpRelay
 
 PROTOCOLS = ("tcp", "udp")
 
@@ -68,7 +69,7 @@ class Wanted:
 
 
 class Proxy:
-    def __init__(self, wanted: Wanted, seed: int, faults: Faults) -> None:
+    def __init__(self, wanted: Wanted, seed: int, faults: Faults, udp_idle: float = IDLE) -> None:
         self.name = wanted.name
         self.listen = wanted.listen
         self.protocol = wanted.protocol
@@ -76,7 +77,8 @@ class Proxy:
         self.toxics: list[Toxic] = []
         for fields in wanted.toxics:
             self.toxics.append(self._read(fields))
-        self.engine: Engine = TcpRelay(wanted.upstream, self.toxics, faults, f"{seed} {wanted.name}")
+        told = (wanted.upstream, self.toxics, faults, f"{seed} {wanted.name}")
+        self.engine: Engine = UdpRelay(*told, udp_idle) if wanted.protocol == "udp" else TcpRelay(*told)
         self.engine.strict = wanted.strict
 
     @property

@@ -4,6 +4,7 @@ from holdfast.chaos.relay.faults import Faults
 from holdfast.chaos.relay.gojson import BodyError, Fields
 from holdfast.chaos.relay.proxy import Proxy, Wanted
 from holdfast.chaos.relay.toxic import ApiError, bad_body
+from holdfast.chaos.relay.udp import IDLE
 
 
 class PopulateError(ApiError):
@@ -15,10 +16,11 @@ class PopulateError(ApiError):
 
 
 class Relay:
-    def __init__(self, *, seed: int = 0, faults: Faults | None = None) -> None:
+    def __init__(self, *, seed: int = 0, faults: Faults | None = None, udp_idle: float = IDLE) -> None:
         self.proxies: dict[str, Proxy] = {}
         self._seed = seed
         self._faults = faults or Faults()
+        self._udp_idle = udp_idle
 
     def find(self, name: str) -> Proxy:
         if name not in self.proxies:
@@ -63,7 +65,7 @@ class Relay:
         return proxy if same else None
 
     async def _make(self, wanted: Wanted) -> Proxy:
-        proxy = Proxy(wanted, self._seed, self._faults)
+        proxy = Proxy(wanted, self._seed, self._faults, self._udp_idle)
         if wanted.enabled:
             await proxy.start()
         self.proxies[wanted.name] = proxy

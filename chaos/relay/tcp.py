@@ -9,7 +9,6 @@ import random
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from holdfast.chaos.link import BACKLOG, Link
 from holdfast.chaos.linkflow import Flow, Mark, Pair, Side, Way, dial
@@ -17,18 +16,10 @@ from holdfast.chaos.relay.address import Address, AddressError, bind, bound, ref
 from holdfast.chaos.relay.faults import Faults
 from holdfast.chaos.relay.stage import Chunk, Item, Outlet, Stage
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
+from holdfast.chaos.relay.traffic import Traffic
 
 CHUNK = 32 << 10
 ANYWHERE = Address("127.0.0.1", 0)
-
-
-@dataclass
-class Traffic(Way):
-    """One direction of a proxy: what came in, what went on, what was lost."""
-
-    received: int = 0
-    dropped_bytes: int = 0
-    dropped_chunks: int = 0
 
 
 class ToxicFlow(Flow):
@@ -112,8 +103,7 @@ class ToxicFlow(Flow):
             self._stages[-1].advance()
 
     def dropped(self, chunk: Chunk) -> None:
-        self._way.dropped_bytes += len(chunk.data)
-        self._way.dropped_chunks += 1
+        self._way.drop(chunk.data)
 
     def close_after(self, seconds: float) -> None:
         self._relay_pair.shut_after(seconds)
@@ -315,7 +305,7 @@ class TcpRelay(Link):
     def tally(self) -> dict[str, dict[str, int]]:
         joined = sum(pair.joined for pair in self.pairs)
         connections = {"opened": self.opened, "open": joined, "refused": self.refused}
-        return {"connections": connections} | {stream: _shown(traffic) for stream, traffic in self.traffic.items()}
+        return {"connections": connections} | {stream: traffic.shown() for stream, traffic in self.traffic.items()}
 
     def bind(self) -> socket.socket:
         address = self._address or ANYWHERE
@@ -355,13 +345,3 @@ class TcpRelay(Link):
 
     def _flows(self, toxic: Toxic) -> list[ToxicFlow]:
         return [pair.flow(toxic.direction) for pair in self.pairs if pair.joined]
-
-
-def _shown(traffic: Traffic) -> dict[str, int]:
-    return {
-        "received_bytes": traffic.received,
-        "sent_bytes": traffic.bytes,
-        "sent_chunks": traffic.chunks,
-        "dropped_bytes": traffic.dropped_bytes,
-        "dropped_chunks": traffic.dropped_chunks,
-    }

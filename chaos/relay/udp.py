@@ -1,0 +1,327 @@
+"""The UDP engine of a proxy: one flow for each client address, with a connected socket of its own to the upstream.
+
+Raw sockets, drained by up to 64 datagrams a wake-up: the transports of asyncio read one datagram a turn of the loop,
+which costs most of the throughput.
+"""
+
+import asyncio
+import ipaddress
+import random
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.chaos.relay.address import Address, AddressError, bind, bound, split
+from holdfast.chaos.relay.datagrams import Datagrams
+from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
+from holdfast.chaos.relay.traffic import Traffic
+
+BATCH = 64
+LARGEST = 65_535
+BUFFER = 4 << 20  # asked for; the kernel gives what it allows
+EARLY_LIMIT = 64  # datagrams that wait while the upstream's name is looked up
+IDLE = 60.0
+SWEEPS = 4  # looks at idle flows in the idle time
+
+
+class Lane:
+    """One direction of a flow: its toxics, then the socket."""
+
+    def __init__(self, flow: "UdpFlow", stream: str, out: Callable[[bytes], None]) -> None:
+        self.traffic = flow.relay.traffic[stream]
+        self._flow = flow
+        self._stream = stream
+        self._out = out
+        self._stages: list[Datagrams] = []
+        for toxic in flow.relay.toxics:
+            if toxic.direction == stream:
+                self.add(toxic)
+
+    def put(self, data: bytes) -> None:
+        self.traffic.received += len(data)
+        if self._stages:
+            self._stages[0].put(data)
+        else:
+            self._out(data)
+
+    def add(self, toxic: Toxic) -> None:
+        kind = self._flow.relay.faults.udp(toxic)
+        stage = kind(toxic, self._flow.rng(self._stream), Control(self._flow, self.traffic))
+        self._stages.append(stage)
+        self._join()
+        stage.start()
+
+    def update(self, toxic: Toxic) -> None:
+        for stage in self._stages:
+            if stage.toxic is toxic:
+                stage.restart()
+
+    def remove(self, toxic: Toxic) -> None:
+        for stage in [stage for stage in self._stages if stage.toxic is toxic]:
+            stage.stop()
+            self._stages.remove(stage)
+        self._join()
+
+    def dispose(self) -> None:
+        for stage in self._stages:
+            stage.dispose()
+
+    def _join(self) -> None:
+        for index, stage in enumerate(self._stages):
+            last = index + 1 == len(self._stages)
+            stage.next = self._out if last else self._stages[index + 1].put
+
+
+class Control:
+    """What toxics of one direction may do to their flow."""
+
+    def __init__(self, flow: "UdpFlow", traffic: Traffic) -> None:
+        self.dropped = traffic.drop
+        self.rebind = flow.rebind
+        self.forget = flow.forget
+
+
+class UdpFlow:
+    def __init__(self, relay: "UdpRelay", client: Any, number: int) -> None:
+        self.relay = relay
+        self.used = time.monotonic()
+        self._client = client
+        self._number = number
+        self._rngs: dict[str, random.Random] = {}
+        self._early: list[bytes] = []
+        self._sock: socket.socket | None = None
+        self._looking_up: asyncio.Task[None] | None = None
+        self.up = Lane(self, UPSTREAM, self._send_up)
+        self.down = Lane(self, DOWNSTREAM, self._send_down)
+
+    def rng(self, stream: str) -> random.Random:
+        """Draws of one flow do not depend on what others do meanwhile."""
+        if stream not in self._rngs:
+            self._rngs[stream] = random.Random(f"{self.relay.seed} {self._number} {stream}")
+        return self._rngs[stream]
+
+    def lane(self, stream: str) -> Lane:
+        return self.up if stream == UPSTREAM else self.down
+
+    def connect(self) -> None:
+        """At once to an address; to a name as soon as it is looked up."""
+        host, port = split(self.relay.upstream)
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            self._looking_up = asyncio.get_running_loop().create_task(self._look_up(host or "localhost", port))
+        else:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._attach(family, (host, int(port)))
+
+    def rebind(self) -> None:
+        """A new source port; what is on its way to the old one is lost."""
+        if self._sock is None:
+            return
+        self._attach(self._sock.family, self._sock.getpeername())
+        self.relay.rebinds += 1
+
+    def forget(self) -> None:
+        self.relay.flows.pop(self._client, None)
+        self.close()
+
+    def close(self) -> None:
+        if self._looking_up is not None:
+            self._looking_up.cancel()
+        self.up.dispose()
+        self.down.dispose()
+        self._detach()
+
+    async def _look_up(self, host: str, port: str) -> None:
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+            self._attach(found[0][0], found[0][4])
+        except (OSError, UnicodeError):
+            self.relay.refused += 1
+            self.forget()
+            return
+        for data in self._early:
+            self._send_up(data)
+        self._early.clear()
+
+    def _attach(self, family: int, upstream: Any) -> None:
+        sock = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+            sock.connect(upstream)
+        except BaseException:
+            sock.close()
+            raise
+        self._detach()
+        self._sock = sock
+        self._watch(sock)
+
+    def _watch(self, sock: socket.socket) -> None:
+        if self._sock is sock:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(sock.fileno())
+            loop.add_reader(sock.fileno(), self._readable, sock)
+
+    def _nobody_there(self, sock: socket.socket) -> None:
+        """That nobody listens is not for us to tell. But uvloop looks at a socket no more after an error."""
+        asyncio.get_running_loop().call_soon(self._watch, sock)
+
+    def _detach(self) -> None:
+        if self._sock is not None:
+            asyncio.get_running_loop().remove_reader(self._sock.fileno())
+            self._sock.close()
+            self._sock = None
+
+    def _readable(self, sock: socket.socket) -> None:
+        self.used = time.monotonic()
+        for _ in range(BATCH):
+            try:
+                data = sock.recv(LARGEST)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._nobody_there(sock)
+                continue
+            self.down.put(data)
+            if self._sock is not sock:  # a toxic has just rebound or forgotten the flow
+                return
+
+    def _send_up(self, data: bytes) -> None:
+        if self._sock is not None:
+            self.relay.sent(UPSTREAM, data, self._send)
+        elif len(self._early) < EARLY_LIMIT:
+            self._early.append(data)
+        else:
+            self.up.traffic.drop(data)
+
+    def _send(self, data: bytes) -> int:
+        assert self._sock is not None
+        try:
+            return self._sock.send(data)
+        except ConnectionRefusedError:  # told of an earlier datagram; this one was not sent yet
+            self._nobody_there(self._sock)
+            return self._sock.send(data)
+
+    def _send_down(self, data: bytes) -> None:
+        self.relay.send_down(data, self._client)
+
+
+class UdpRelay:
+    """Every verb has taken effect on every flow when it returns."""
+
+    network = "udp"
+
+    def __init__(self, upstream: str, toxics: list[Toxic], faults: Faults, seed: str, idle: float = IDLE) -> None:
+        self.upstream = upstream
+        self.strict = False
+        self.toxics = toxics
+        self.faults = faults
+        self.seed = seed
+        self.traffic = {UPSTREAM: Traffic(), DOWNSTREAM: Traffic()}
+        self.flows: dict[Any, UdpFlow] = {}
+        self.opened = self.refused = self.rebinds = 0
+        self._idle = idle
+        self._sock: socket.socket | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def open(self, address: Address) -> Address:
+        self._sock = bind(address, self.network)
+        self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
+        asyncio.get_running_loop().add_reader(self._sock.fileno(), self._readable, self._sock)
+        self._sweep_later()
+        return bound(self._sock)
+
+    async def stop(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._forget_all()
+        if self._sock is not None:
+            asyncio.get_running_loop().remove_reader(self._sock.fileno())
+            self._sock.close()
+            self._sock = None
+
+    def add(self, toxic: Toxic) -> None:
+        for flow in list(self.flows.values()):
+            flow.lane(toxic.direction).add(toxic)
+
+    def update(self, toxic: Toxic) -> None:
+        for flow in list(self.flows.values()):
+            flow.lane(toxic.direction).update(toxic)
+
+    def remove(self, toxic: Toxic) -> None:
+        for flow in list(self.flows.values()):
+            flow.lane(toxic.direction).remove(toxic)
+
+    async def reset(self) -> int:
+        """Forget every flow; the upstream sees each client come back from a new port."""
+        return self._forget_all()
+
+    def rebind(self) -> int:
+        for flow in self.flows.values():
+            flow.rebind()
+        return len(self.flows)
+
+    def tally(self) -> dict[str, dict[str, int]]:
+        flows = {"opened": self.opened, "open": len(self.flows), "refused": self.refused, "rebinds": self.rebinds}
+        return {"connections": flows} | {stream: traffic.shown() for stream, traffic in self.traffic.items()}
+
+    def send_down(self, data: bytes, client: Any) -> None:
+        sock = self._sock
+        if sock is not None:
+            self.sent(DOWNSTREAM, data, lambda one: sock.sendto(one, client))
+
+    def sent(self, stream: str, data: bytes, send: Callable[[bytes], int]) -> None:
+        traffic = self.traffic[stream]
+        try:
+            send(data)
+        except OSError:  # the kernel has no room, or nobody listens there
+            traffic.drop(data)
+        else:
+            traffic.bytes += len(data)
+            traffic.chunks += 1
+
+    def _readable(self, sock: socket.socket) -> None:
+        now = time.monotonic()
+        for _ in range(BATCH):
+            try:
+                data, client = sock.recvfrom(LARGEST)
+            except BlockingIOError:
+                return
+            except OSError:  # of an answer that a client was no longer there for
+                continue
+            flow = self.flows.get(client) or self._new_flow(client)
+            if flow is None:
+                self.traffic[UPSTREAM].drop(data)
+            else:
+                flow.used = now
+                flow.up.put(data)
+
+    def _new_flow(self, client: Any) -> UdpFlow | None:
+        self.opened += 1
+        flow = UdpFlow(self, client, self.opened)
+        try:
+            flow.connect()
+        except (OSError, ValueError, OverflowError, AddressError):  # nowhere to go
+            self.refused += 1
+            flow.close()
+            return None
+        self.flows[client] = flow
+        return flow
+
+    def _forget_all(self) -> int:
+        flows = list(self.flows.values())
+        for flow in flows:
+            flow.forget()
+        return len(flows)
+
+    def _sweep_later(self) -> None:
+        self._sweeper = asyncio.get_running_loop().call_later(self._idle / SWEEPS, self._sweep)
+
+    def _sweep(self) -> None:
+        limit = time.monotonic() - self._idle
+        for flow in [flow for flow in self.flows.values() if flow.used < limit]:
+            flow.forget()
+        self._sweep_later()
