@@ -55,6 +55,8 @@ class Time:
 Setting = Time | int | float | str | bool
 
 NOW = Time(0.0)
+# Sums of figures that were written in tenths are not always what they seem.
+HAIR = 1e-9
 
 
 class Place(StrEnum):
@@ -126,10 +128,8 @@ class Window:
     end: float
 
     def overlaps(self, other: "Window") -> bool:
-        """Two that only touch do not, but one that is over at once is inside of whatever is there."""
-        if self.start == other.start:
-            return True
-        return self.start < other.end and other.start < self.end
+        """Two that only touch do not."""
+        return self.start + HAIR < other.end and other.start + HAIR < self.end
 
 
 @dataclass(frozen=True)
