@@ -1,0 +1,155 @@
+"""Schedules drawn from a seed: same seed and same inputs, same schedule, on every version of Python.
+
+Of random.Random only `random()` is used, seeded with a whole number: that sequence is the one thing the library
+promises to keep. Choices and figures are made of it here, by multiplying and rounding down, on a grid of milliseconds.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from holdfast.catalogue import TimingKind
+from holdfast.chaos.schedule import Schedule, ScheduleError, Setting, Step, Subject, Time
+from holdfast.chaos.schedules.faults import FAULTS, Fault, Parameter, Takes
+from holdfast.chaos.schedules.validate import meant
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch, in milliseconds, in which a subject's slot is free."""
+
+    subject: Subject
+    fault: Fault
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+
+class _Dice:
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def below(self, number: int) -> int:
+        return int(self._random.random() * number)
+
+    def between(self, low: int, high: int) -> int:
+        return low + self.below(high - low + 1)
+
+    def one_of(self, things: Sequence[T]) -> T:
+        return things[self.below(len(things))]
+
+
+def draw(
+    seed: int,
+    number: int,
+    subjects: Iterable[Subject],
+    kinds: Iterable[str],
+    duration: float,
+    *,
+    shortest: float = 1.0,
+    longest: float | None = None,
+    rest: float = 1.0,
+    calm: float = 0.0,
+    faults: Mapping[str, Fault] = FAULTS,
+) -> Schedule:
+    """`number` faults within `duration` seconds, each healed before the end.
+
+    A fault lasts from `shortest` to `longest` (a third of the duration, if not said); between two that exclude each
+    other on one subject there are at least `rest` seconds; the last `calm` seconds are free of faults. The order in
+    which subjects and kinds are given does not matter.
+    """
+    dice, end = _Dice(seed), _ms(duration) - _ms(calm)
+    least, most = _ms(shortest), _ms(duration / 3 if longest is None else longest)
+    if not 0 < least <= most:
+        raise ScheduleError(
+            f"faults of {shortest:g} s to {most / 1000:g} s; make shortest above 0 and not above longest"
+        )
+    gaps = [Gap(subject, fault, 0, end) for subject, fault in _pairs(subjects, kinds, faults)]
+    steps = []
+    for count in range(number):
+        fitting = [gap for gap in gaps if gap.length >= (least if gap.fault.lasting else 1)]
+        if not fitting:
+            raise ScheduleError(_no_room(number, count, duration))
+        gap = _pick(dice, fitting)
+        lasts = dice.between(least, min(most, gap.length)) if gap.fault.lasting else 0
+        start = gap.start + dice.below(gap.length - lasts + 1)
+        steps.append((start, count, gap, lasts, _settings(dice, gap.fault)))
+        gaps = [left for one in gaps for left in _without(one, gap, start - _ms(rest), start + lasts + _ms(rest))]
+    return _schedule(seed, duration, steps)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _pairs(
+    subjects: Iterable[Subject], kinds: Iterable[str], faults: Mapping[str, Fault]
+) -> list[tuple[Subject, Fault]]:
+    names, there = sorted(set(kinds)), sorted(set(subjects))
+    for name in names:
+        if name not in faults:
+            raise ScheduleError(f"no fault {name!r}{meant(name, faults)}")
+    pairs = [(subject, faults[name]) for name in names for subject in there if subject.place in faults[name].on]
+    if not pairs:
+        places = ", ".join(str(subject) for subject in there) or "no subject"
+        raise ScheduleError(f"none of {', '.join(names) or 'no fault'} can be put on {places}; name others")
+    return pairs
+
+
+def _pick(dice: _Dice, gaps: Sequence[Gap]) -> Gap:
+    """First the fault, so that one with many subjects is not drawn more often; then the subject, then the stretch."""
+    fault = dice.one_of(list(dict.fromkeys(gap.fault.name for gap in gaps)))
+    of_fault = [gap for gap in gaps if gap.fault.name == fault]
+    subject = dice.one_of(list(dict.fromkeys(gap.subject for gap in of_fault)))
+    return dice.one_of([gap for gap in of_fault if gap.subject == subject])
+
+
+def _without(gap: Gap, taken: Gap, start: int, end: int) -> list[Gap]:
+    """What is left of a gap when its slot is taken for a time."""
+    if gap.subject != taken.subject or gap.fault.slot != taken.fault.slot:
+        return [gap]
+    before = Gap(gap.subject, gap.fault, gap.start, min(gap.end, start))
+    after = Gap(gap.subject, gap.fault, max(gap.start, end), gap.end)
+    return [left for left in (before, after) if left.length > 0]
+
+
+def _settings(dice: _Dice, fault: Fault) -> dict[str, Setting]:
+    return {name: _setting(dice, parameter) for name, parameter in sorted(fault.parameters.items())}
+
+
+def _setting(dice: _Dice, parameter: Parameter) -> Setting:
+    if parameter.takes is Takes.WORD:
+        return dice.one_of(parameter.words)
+    if not parameter.high and parameter.default is not None:
+        return parameter.default
+    thousandths = dice.between(_ms(parameter.low), _ms(parameter.high))
+    return Time(thousandths / 1000, parameter.kind) if parameter.takes is Takes.TIME else thousandths / 1000
+
+
+def _schedule(seed: int, duration: float, drawn: Iterable[tuple[int, int, Gap, int, dict[str, Setting]]]) -> Schedule:
+    """In the order of time, named by their place in it."""
+    steps = [
+        Step(
+            name=f"{number}-{gap.fault.name}",
+            on=gap.subject,
+            fault=gap.fault.name,
+            settings=settings,
+            at=Time(start / 1000),
+            lasts=Time(lasts / 1000) if gap.fault.lasting else None,
+        )
+        for number, (start, _, gap, lasts, settings) in enumerate(sorted(drawn, key=lambda one: one[:2]), 1)
+    ]
+    return Schedule(f"drawn-{seed}", Time(duration, TimingKind.STIMULUS), tuple(steps), seed)
+
+
+def _no_room(number: int, placed: int, duration: float) -> str:
+    return (
+        f"only {placed} of {number} faults find room in {duration:g} s; "
+        "make the schedule longer, the faults shorter or fewer, or name more subjects"
+    )

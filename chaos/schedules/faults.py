@@ -1,0 +1,117 @@
+"""The faults that a schedule can name, as data: where they go, what they take, what the target must offer.
+
+Faults of one slot on one subject exclude each other: a path can't be cut and refused at once. Others may overlap.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.capability import Capability
+from holdfast.catalogue import TimingKind
+from holdfast.chaos.schedule import Place, Setting, Time
+
+
+class Takes(StrEnum):
+    TIME = "time"
+    SHARE = "share"
+    NUMBER = "number"
+    WORD = "word"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`low` and `high` bound what a random schedule draws; without a default, a step has to name it."""
+
+    takes: Takes
+    default: Setting | None = None
+    low: float = 0.0
+    high: float = 0.0
+    words: tuple[str, ...] = ()
+    kind: TimingKind = TimingKind.LATENCY
+
+    def problem(self, value: Setting) -> str | None:
+        """Why the value can't be taken, with the remedy."""
+        match self.takes:
+            case Takes.TIME:
+                return None if isinstance(value, Time) else "write a time like 500ms, 2s or '300ms real'"
+            case Takes.WORD:
+                return None if value in self.words else f"write one of {', '.join(self.words)}"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return "write a number"
+        if self.takes is Takes.SHARE:
+            return None if 0 <= value <= 1 else "write a share from 0 to 1"
+        return None if value > 0 else "write a number above 0"
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    on: frozenset[Place]
+    slot: str
+    needs: frozenset[Capability]
+    doc: str
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    lasting: bool = True
+
+
+def _delay(low: float, high: float) -> Parameter:
+    return Parameter(Takes.TIME, low=low, high=high)
+
+
+_STREAMS = frozenset({Place.LINK, Place.UDP})
+_TCP, _UDP = frozenset({Place.LINK}), frozenset({Place.UDP})
+_NODE, _STORE = frozenset({Place.NODE}), frozenset({Place.STORE})
+
+_PARTITION = frozenset({Capability.CHAOS_PARTITION})
+_LATENCY = frozenset({Capability.CHAOS_LATENCY})
+_REDIS = frozenset({Capability.CHAOS_REDIS})
+_BACK = frozenset({Capability.CONTROL_RESTART})
+
+_DIRECTION = Parameter(Takes.WORD, default="both", words=("up", "down", "both"))
+_NO_TIME = Parameter(Takes.TIME, default=Time(0.0, TimingKind.LATENCY))
+_JITTERED = {"delay": _delay(0.05, 0.5), "jitter": _NO_TIME}
+_SOME = {"share": Parameter(Takes.SHARE, low=0.01, high=0.3), "direction": _DIRECTION}
+
+_ALL: Iterable[Fault] = (
+    Fault("delay", _STREAMS, "delay", _LATENCY, "hold everything for a while", {**_JITTERED, "direction": _DIRECTION}),
+    Fault(
+        "bandwidth",
+        _STREAMS,
+        "bandwidth",
+        _LATENCY,
+        "let only so many kilobytes a second through",
+        {"rate": Parameter(Takes.NUMBER, low=1, high=100), "direction": _DIRECTION},
+    ),
+    Fault("stall", _STREAMS, "path", _PARTITION, "hold everything until healed", {"direction": _DIRECTION}),
+    Fault("refuse", _TCP, "path", _PARTITION, "refuse connections and reset those that stand"),
+    Fault("cut", _TCP, "path", _PARTITION, "reset connections, now and whenever one comes"),
+    Fault("reset", _TCP, "path", _PARTITION, "reset the connections that stand, once", lasting=False),
+    Fault("loss", _UDP, "loss", _PARTITION, "lose a share of the datagrams", _SOME),
+    Fault("duplicate", _UDP, "duplicate", _PARTITION, "deliver a share of the datagrams twice", _SOME),
+    Fault("reorder", _UDP, "reorder", _PARTITION, "let a share of the datagrams be overtaken", _SOME),
+    Fault("corrupt", _UDP, "corrupt", _PARTITION, "flip bits in a share of the datagrams", _SOME),
+    Fault("rebind", _UDP, "path", _PARTITION, "go on from another source port, once", lasting=False),
+    Fault("term", _NODE, "process", _BACK | {Capability.CONTROL_TERM}, "SIGTERM; healed by a start"),
+    Fault("kill", _NODE, "process", _BACK | {Capability.CONTROL_KILL}, "SIGKILL; healed by a start"),
+    Fault("pause", _NODE, "process", frozenset({Capability.CONTROL_PAUSE}), "SIGSTOP; healed by SIGCONT"),
+    Fault("restart", _NODE, "process", _BACK, "kill and start again, once", lasting=False),
+    Fault(
+        "skew",
+        _NODE,
+        "process",
+        _BACK | {Capability.CLOCK},
+        "start again with a clock that is off",
+        {
+            "offset": Parameter(Takes.TIME, low=1, high=300, kind=TimingKind.STIMULUS),
+            "direction": Parameter(Takes.WORD, default="ahead", words=("ahead", "behind")),
+        },
+    ),
+    Fault("down", _STORE, "process", _REDIS, "stop it; healed by a start with its data"),
+    Fault("frozen", _STORE, "process", _REDIS, "SIGSTOP; healed by SIGCONT"),
+    Fault("failover", _STORE, "process", _REDIS, "make another one the primary, once", lasting=False),
+    Fault("slow", _STORE, "delay", _REDIS, "delay every answer", _JITTERED),
+    Fault("replica-lost", _STORE, "replica", _REDIS, "cut the link to its replica"),
+)
+
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
