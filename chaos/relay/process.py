@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,13 @@ from holdfast.chaos.relay.api import VERSION, Api
 from holdfast.chaos.relay.faults import Faults
 from holdfast.chaos.relay.gojson import BodyError, read_objects
 from holdfast.chaos.relay.http import HttpServer
+from holdfast.chaos.relay.proxy import PROTOCOLS, Wanted
 from holdfast.chaos.relay.relay import Relay
 from holdfast.chaos.relay.toxic import ApiError
+from holdfast.chaos.relay.udp import IDLE
 
 HOST, PORT = "localhost", 8474
+FORM = "NAME,LISTEN,UPSTREAM"
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,13 @@ class Options:
     seed: int = 0
     proxy_metrics: bool = False
     runtime_metrics: bool = False
+    udp_idle: float = IDLE
+    tcp: Sequence[Wanted] = ()
+    udp: Sequence[Wanted] = ()
 
 
 class CannotServeError(Exception):
-    """The API's address is not to be had."""
+    """The API's address, or a proxy of the command line, is not to be had."""
 
 
 async def serve(options: Options, config: bytes = b"[]", faults: Faults | None = None) -> None:
@@ -45,7 +52,7 @@ async def serve(options: Options, config: bytes = b"[]", faults: Faults | None =
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    relay = Relay(seed=options.seed, faults=faults)
+    relay = Relay(seed=options.seed, faults=faults, udp_idle=options.udp_idle)
     server = HttpServer(Api(relay, metrics=options.proxy_metrics, runtime=options.runtime_metrics).answer)
     try:
         port = await server.start(options.host, options.port)
@@ -56,7 +63,9 @@ async def serve(options: Options, config: bytes = b"[]", faults: Faults | None =
         raise CannotServeError(f"cannot serve the relay's API on {options.host}:{options.port}: {reason}") from error
     try:
         await _populate(relay, config)
-        _say(f"relay: API of Toxiproxy {VERSION} on http://{options.host}:{port}, {len(relay.proxies)} proxies")
+        await _create(relay, [*options.tcp, *options.udp])
+        names = ", ".join(relay.proxies) or "no proxy yet"
+        _say(f"relay: API of Toxiproxy {VERSION} on http://{options.host}:{port}, {names}")
         await over.wait()
     finally:
         await server.close()
@@ -81,6 +90,14 @@ async def _populate(relay: Relay, config: bytes) -> None:
         _say(f"relay: of the config, not all is used: {error.text}")
 
 
+async def _create(relay: Relay, proxies: Sequence[Wanted]) -> None:
+    for wanted in proxies:
+        try:
+            await relay.create(wanted)
+        except ApiError as error:
+            raise CannotServeError(f"proxy {wanted.name}: {error.text}") from error
+
+
 def _say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -97,12 +114,45 @@ def run(options: Options, faults: Faults | None = None) -> int:
 
 
 def main(argv: list[str]) -> None:
-    parser = argparse.ArgumentParser(prog="holdfast relay", allow_abbrev=False)
-    parser.add_argument("-host", "--host", default=HOST)
-    parser.add_argument("-port", "--port", type=int, default=PORT)
-    parser.add_argument("-config", "--config", type=Path)
-    parser.add_argument("-seed", "--seed", type=int, default=0)
-    parser.add_argument("-proxy-metrics", "--proxy-metrics", action="store_true")
-    parser.add_argument("-runtime-metrics", "--runtime-metrics", action="store_true")
-    if status := run(Options(**vars(parser.parse_args(argv)))):
+    if status := run(Options(**vars(_parser().parse_args(argv)))):
         sys.exit(status)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="holdfast relay",
+        description="Relays TCP and UDP with faults, behind the HTTP API of Toxiproxy. SIGTERM and SIGINT end it.",
+        epilog="The flags of toxiproxy-server may be written with one dash.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--host", "-host", default=HOST, help=f"where the API listens ({HOST})")
+    add("--port", "-port", type=int, default=PORT, help=f"its port ({PORT}; 0: any)")
+    add("--config", "-config", type=Path, metavar="FILE", help="proxies to begin with: a JSON array as for /populate")
+    add("--seed", "-seed", type=int, default=0, metavar="N", help="of every draw: the same calls, the same draws (0)")
+    add("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes of each proxy on /metrics")
+    add("--runtime-metrics", "-runtime-metrics", action="store_true", help="figures of the process on /metrics")
+    add("--version", "-version", action="version", version=f"holdfast relay, API of Toxiproxy {VERSION}")
+    for protocol in PROTOCOLS:
+        text = f"a {protocol.upper()} proxy to begin with; may be given again"
+        add(f"--{protocol}", action="append", default=[], type=_proxy(protocol), metavar=FORM, help=text)
+    add(
+        "--udp-idle",
+        type=float,
+        default=IDLE,
+        metavar="SECONDS",
+        help=f"forget a silent UDP flow after so long ({IDLE:g})",
+    )
+    return parser
+
+
+def _proxy(protocol: str) -> Callable[[str], Wanted]:
+    def read(text: str) -> Wanted:
+        words = text.split(",")
+        if len(words) != 3 or not all(words):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not of the form {FORM}, e.g. a,127.0.0.1:7000,127.0.0.1:4433"
+            )
+        return Wanted(name=words[0], listen=words[1], upstream=words[2], protocol=protocol)
+
+    return read

@@ -9,6 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.catalogue import CatalogueError
+from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
 from holdfast.deployment import StartError
 from holdfast.plan import PlanError
 from holdfast.reports.model import StreamError
@@ -259,6 +260,9 @@ def diff(
     from holdfast.reports.files import read_results
 
     typer.echo(render(compare(read_results(before), read_results(after))))
+
+
+app.command(context_settings=FLAGS_ARE_ITS_OWN)(relay)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from holdfast.fixtures.redis import RedisServer
 from holdfast.fixtures.resp import ask
 from tests.chaos.differential.servers import Subject
 
+RELAY = [sys.executable, "-c", "from holdfast.cli.main import main; main()", "relay"]
 KINDS: list[LaunchKind] = ["fork", "exec"]
 
 
@@ -64,16 +65,29 @@ def test_a_config_makes_proxies_and_a_bad_one_is_told_but_not_fatal(tmp_path: Pa
     good.write_text('[{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:1"}]')
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    assert _first_lines(good, 1)[0].endswith(", 1 proxies")
+    assert _first_lines(good, 1)[0].endswith(", p")
     told, served = _first_lines(bad, 2)
     assert told.startswith("relay: the config is not used: ")
-    assert served.endswith(", 0 proxies")
+    assert served.endswith(", no proxy yet")
     assert "is not used: No such file" in _first_lines(tmp_path / "none.json", 1)[0]
 
 
-def _first_lines(config: Path, count: int) -> list[str]:
-    code = "import sys; from holdfast.chaos.relay.process import main; main(sys.argv[1:])"
-    argv = [sys.executable, "-c", code, "-host", "127.0.0.1", "-port", "0", "-config", str(config)]
+def test_the_command_takes_proxies_and_says_what_is_wrong_with_one() -> None:
+    served = _first_lines(None, 1, "--tcp", "a,127.0.0.1:0,127.0.0.1:1", "--udp", "b,127.0.0.1:0,127.0.0.1:1")
+    assert served[0].endswith(", a, b")
+    for wrong, told in [
+        ("a,127.0.0.1:99999,127.0.0.1:1", "holdfast relay: proxy a: listen udp: address 99999: invalid port"),
+        ("a", "holdfast relay: error: argument --udp: 'a' is not of the form NAME,LISTEN,UPSTREAM"),
+    ]:
+        argv = [*RELAY, "--host", "127.0.0.1", "--port", "0", "--udp", wrong]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 2
+        assert told in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+
+
+def _first_lines(config: Path | None, count: int, *more: str) -> list[str]:
+    argv = [*RELAY, "-host", "127.0.0.1", "-port", "0", *more, *(["-config", str(config)] if config else [])]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip() for _ in range(count)]
