@@ -69,7 +69,7 @@ def test_a_config_makes_proxies_and_a_bad_one_is_told_but_not_fatal(tmp_path: Pa
     told, served = _first_lines(bad, 2)
     assert told.startswith("relay: the config is not used: ")
     assert served.endswith(", no proxy yet")
-    assert "is not used: No such file" in _first_lines(tmp_path / "none.json", 1)[0]
+    assert "is not used: No such file" in _first_lines(tmp_path / "none.json", 2)[0]
 
 
 def test_the_command_takes_proxies_and_says_what_is_wrong_with_one() -> None:
