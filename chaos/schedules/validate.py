@@ -20,6 +20,10 @@ class Offer:
     def takes(self, fault: Fault, subject: Subject) -> bool:
         return subject in self.subjects and subject.place in fault.on and fault.needs <= self.capabilities
 
+    def kinds(self, faults: Mapping[str, Fault] = FAULTS) -> list[str]:
+        """The faults that can be put on something here: what a random schedule may draw from."""
+        return [name for name, fault in faults.items() if any(self.takes(fault, one) for one in self.subjects)]
+
 
 def validate(schedule: Schedule, offer: Offer | None = None, faults: Mapping[str, Fault] = FAULTS) -> None:
     """All problems at once, one a line; without an offer, only what is wrong for every target."""

@@ -9,6 +9,7 @@ from holdfast.invariants.items import exactly_once, nothing_lost
 from holdfast.invariants.linear import Lock, Model, Register, linearizable
 from holdfast.invariants.order import monotonic_tokens, one_leader_per_term
 from holdfast.invariants.queue import fifo
+from holdfast.invariants.register import atomic_register
 from holdfast.invariants.result import Judged, Limit, Result, require
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Register",
     "Result",
     "at_most",
+    "atomic_register",
     "exactly_once",
     "fifo",
     "linearizable",

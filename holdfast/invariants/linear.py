@@ -34,6 +34,10 @@ class Model(Protocol):
     def operations(self) -> tuple[str, ...]:
         """The names it knows; the first is the one that must occur."""
 
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """Those of them that change the state never, whatever it is."""
+
     def step(self, state: Hashable, operation: Operation) -> tuple[Hashable] | None:
         """The state afterwards, in a tuple; None where it can't have answered so."""
 
@@ -44,6 +48,7 @@ class Register:
 
     start: Value = None
     operations: tuple[str, ...] = ("write", "read")
+    looks: tuple[str, ...] = ("read",)
 
     def step(self, state: Hashable, operation: Operation) -> tuple[Hashable] | None:
         if operation.what == "write":
@@ -57,6 +62,7 @@ class Lock:
 
     start: str | None = None
     operations: tuple[str, ...] = ("acquire", "release")
+    looks: tuple[str, ...] = ()
 
     def step(self, state: Hashable, operation: Operation) -> tuple[Hashable] | None:
         if operation.what == "release":
@@ -132,11 +138,11 @@ class _Search:
         overlap, until = self._overlap(done, beyond)
         # Whatever closes first is the likeliest to have been first.
         for index in sorted(overlap, key=lambda index: self.known[index].completed):
-            after = self.model.step(state, self.known[index])
-            if after:
+            operation = self.known[index]
+            if after := self.model.step(state, operation):
                 yield (*_mark(done, beyond, index), used, after[0])
-            if after == (state,):  # nothing depends on when it came, so no other order can help
-                return
+                if operation.what in self.model.looks:  # it fits here, and nothing else depends on where it stands
+                    return
         for index, operation in enumerate(self.unknown):
             if operation.invoked > until:
                 break

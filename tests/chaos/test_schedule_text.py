@@ -222,6 +222,7 @@ def test_a_target_is_asked_for_its_subjects_and_capabilities() -> None:
     cut, kill = FAULTS["cut"], FAULTS["kill"]
     takes = [OFFER.takes(cut, Subject(Place.LINK, "a")), OFFER.takes(kill, Subject(Place.NODE, "a"))]
     assert takes == [True, False]
+    assert OFFER.kinds() == ["stall", "refuse", "cut", "reset", "restart"]
 
 
 def test_all_problems_are_told_at_once() -> None:

@@ -204,6 +204,27 @@ def test_a_stale_read_shows_where_every_order_ends() -> None:
     assert [operation.what for operation in result.evidence] == ["write", "read"]
 
 
+@pytest.mark.parametrize(
+    ("reads", "words"),
+    [
+        ([done("b", "read", 4, 5, value=9)], "k: 9 was read, and nobody wrote it"),
+        ([done("b", "read", 1, 2, value=2)], "k: 2 was read before it was written"),
+        ([done("b", "read", 5, 6, value=1)], "k: 1 was the value both before and after 2, which was written once"),
+        ([done("b", "read", 5, 6)], "k: None was the value both before and after 1, which was written once"),
+    ],
+)
+def test_each_contradiction_of_a_register_has_its_words(reads: list[Operation], words: str) -> None:
+    writes = [done("a", "write", 0, 1, item=1), done("a", "write", 3, 4, item=2), lost("c", "write", 0, item=3)]
+    assert invariants.atomic_register(History.of(writes)).judged is Judged.HOLDS
+    result = invariants.atomic_register(History.of([*writes, *reads]))
+    assert (result.words, result.judged) == (words, Judged.VIOLATED)
+
+
+def test_a_release_that_does_nothing_at_first_may_be_needed_later() -> None:
+    history = History.of([done("b", "release", 0, 9), done("b", "acquire", 1, 2), done("a", "acquire", 3, 4)])
+    assert invariants.linearizable(history, Lock()).judged is Judged.HOLDS
+
+
 def test_a_deep_history_is_searched_without_recursion() -> None:
     rounds = range(3000)
     turns = [
@@ -238,6 +259,7 @@ FEW = Limit(operations=1)
         partial(invariants.exactly_once, submit="write", limit=FEW),
         partial(invariants.nothing_lost, put="write", limit=FEW),
         partial(invariants.linearizable, model=Register(), limit=FEW),
+        partial(invariants.atomic_register, limit=FEW),
     ],
 )
 def test_every_invariant_has_a_limit_and_needs_something_to_judge(ask: "partial[Result]") -> None:

@@ -20,7 +20,7 @@ from holdfast import invariants
 from holdfast.history import History, HistoryError, Operation, Outcome
 from holdfast.invariants import Judged, Result
 
-thorough = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 OUTCOMES = st.sampled_from([Outcome.OK] * 4 + [Outcome.UNKNOWN] * 2 + [Outcome.FAILED])
 
@@ -230,25 +230,47 @@ def test_a_linearizable_lock_is_exact(clients: list[list[Deed]]) -> None:
         assert (result.judged is Judged.HOLDS) == explained(history, as_lock)
 
 
+def as_register(order: Sequence[Operation]) -> bool:
+    state: object = 0
+    for operation in order:
+        if operation.what == "write":
+            state = operation.argument
+        elif operation.ok and operation.value != state:
+            return False
+    return True
+
+
+@given(lives("write", "read"), st.lists(st.integers(0, 5), min_size=6, max_size=6))
+@thorough
+def test_an_atomic_register_is_exact(clients: list[list[Deed]], figures: list[int]) -> None:
+    """Every write its own value, and reads of any of them or of the start."""
+    made = carried_out(clients)
+    written = [0, *range(1, 1 + sum(operation.what == "write" for operation in made))]
+    values = iter(written[1:])
+    history = History.of(
+        operation._replace(argument=next(values))
+        if operation.what == "write"
+        else operation._replace(value=written[figure % len(written)])
+        for operation, figure in zip(made, figures, strict=False)
+    )
+    if "write" in history.names:
+        agree(partial(invariants.atomic_register, start=0), history, explained(history, as_register))
+
+
 @given(lives("write", "read"), st.lists(st.integers(0, 2), min_size=9, max_size=9))
 @thorough
 def test_a_linearizable_register_is_exact(clients: list[list[Deed]], figures: list[int]) -> None:
-    def as_register(order: Sequence[Operation]) -> bool:
-        state: object = 0
-        for operation in order:
-            if operation.what == "write":
-                state = operation.argument
-            elif operation.ok and operation.value != state:
-                return False
-        return True
-
     history = History.of(
         operation._replace(argument=figure) if operation.what == "write" else operation._replace(value=figure)
         for operation, figure in zip(carried_out(clients), figures, strict=False)
     )
     if "write" in history.names:
-        result = invariants.linearizable(history, invariants.Register(0))
-        assert (result.judged is Judged.HOLDS) == explained(history, as_register)
+        possible = explained(history, as_register)
+        for ask in (
+            partial(invariants.linearizable, model=invariants.Register(0)),
+            partial(invariants.atomic_register, start=0),
+        ):
+            assert (ask(history).judged is Judged.HOLDS) == possible
 
 
 # Order
