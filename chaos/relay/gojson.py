@@ -7,6 +7,7 @@ leaves the default. Writing: compact, angle brackets and ampersands escaped, flo
 import json
 import math
 import struct
+import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -50,14 +51,14 @@ class Fields:
 
     def number(self, key: str, default: float = 0.0) -> float:
         value = self._values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             _refuse(key, "a number")
-        return value
+        return int(value) if value == int(value) else float(value)
 
     def single(self, key: str, default: float) -> float:
         """A number of 32 bits."""
         try:
-            return as_single(self.number(key, default))
+            return as_single(float(self.number(key, default)))
         except OverflowError:
             _refuse(key, "a number of 32 bits")
 

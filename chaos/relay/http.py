@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -83,10 +84,17 @@ class HttpServer:
         if request is None:
             return False
         last = request.headers.get("connection", "").lower() == "close"
-        reply = await self._handler(request)
+        reply = await self._handled(request)
         writer.write(_bytes(reply, head=request.method == "HEAD", last=last))
         await writer.drain()
         return not last
+
+    async def _handled(self, request: Request) -> Reply:
+        try:
+            return await self._handler(request)
+        except Exception:  # noqa: BLE001 - a mistake of ours: told in full here, and in a word there
+            traceback.print_exc()
+            return Reply(500, b"internal error; the relay's log tells more\n", TEXT_TYPE)
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:

@@ -1,5 +1,7 @@
 """A proxy as the API shows it, on the engine of its protocol."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -68,6 +70,15 @@ class Wanted:
         return wanted
 
 
+@contextlib.contextmanager
+def _listening() -> Iterator[None]:
+    """An address that is not to be had; after a refusal, somebody else may have taken it."""
+    try:
+        yield
+    except AddressError as error:
+        raise ApiError(500, str(error)) from error
+
+
 class Proxy:
     def __init__(self, wanted: Wanted, seed: int, faults: Faults, udp_idle: float = IDLE) -> None:
         self.name = wanted.name
@@ -88,10 +99,8 @@ class Proxy:
     async def start(self) -> None:
         if self.enabled:
             return
-        try:
+        with _listening():
             self.listen = str(self.engine.open(await resolve(self.listen, self.protocol)))
-        except AddressError as error:
-            raise ApiError(500, str(error)) from error
         self.enabled = True
 
     async def stop(self) -> None:
@@ -110,33 +119,28 @@ class Proxy:
         await (self.start() if enabled else self.stop())
 
     async def differs(self, listen: str, upstream: str) -> bool:
-        try:
-            return str(await resolve(listen, self.protocol)) != self.listen or upstream != self.upstream
-        except AddressError as error:
-            raise ApiError(500, str(error)) from error
+        with _listening():
+            resolved = str(await resolve(listen, self.protocol))
+        return resolved != self.listen or upstream != self.upstream
 
     def add(self, fields: Fields) -> Toxic:
         toxic = self._read(fields)
         self.toxics.append(toxic)
-        try:
+        with _listening():
             self.engine.add(toxic)
-        except AddressError as error:
-            self.toxics.remove(toxic)
-            raise ApiError(500, str(error)) from error
         return toxic
 
     def update(self, name: str, fields: Fields) -> Toxic:
         toxic = self.toxic(name)
         toxic.change(fields, self.protocol)
-        self.engine.update(toxic)
+        with _listening():
+            self.engine.update(toxic)
         return toxic
 
     def remove(self, toxic: Toxic) -> None:
         self.toxics.remove(toxic)
-        try:
+        with _listening():
             self.engine.remove(toxic)
-        except AddressError as error:  # a refusal is over, but somebody else has the port now
-            raise ApiError(500, str(error)) from error
 
     def rebind(self) -> int:
         if self.protocol != "udp":

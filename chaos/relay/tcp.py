@@ -47,10 +47,12 @@ class ToxicFlow(Flow):
             super().put(item)
 
     def put_out(self, item: bytes | Mark) -> None:
-        super().put(item)
+        # A toxic that closes ends its own direction; the other one may still have something to deliver.
+        as_end = item is Mark.CLOSE and not self._relay_pair.relay.strict
+        super().put(Mark.END if as_end else item)
 
     def begin(self, toxics: list[Toxic]) -> None:
-        """The connection stands: run what has come too early through the toxics that it finds."""
+        """The connection is about to stand: what has come too early goes through the toxics that it finds."""
         early = [item for _, item in self._queue] if toxics else []
         for toxic in toxics:
             self._append(toxic)
@@ -209,9 +211,11 @@ class RelayPair(Pair):
         return ToxicFlow(self, self.relay.traffic[DOWNSTREAM], DOWNSTREAM)
 
     def _begin(self) -> None:
+        if self.relay.toxics:
+            self._meet_toxics()
         super()._begin()
-        if not self.relay.toxics:
-            return
+
+    def _meet_toxics(self) -> None:
         for stream in (UPSTREAM, DOWNSTREAM):
             self.flow(stream).begin([toxic for toxic in self.relay.toxics if toxic.direction == stream])
         # Toxiproxy asks for resets when a connection opens, so a later reset_peer is a clean close on it.
@@ -286,12 +290,12 @@ class TcpRelay(Link):
 
     def remove(self, toxic: Toxic) -> None:
         """Bytes may be missing behind a `timeout`, so its connections end with it, even those that it spared."""
-        self._heed_refusal()
         for pair in list(self.pairs):
             if toxic.type == "timeout":
                 pair.shut()
             else:
                 pair.flow(toxic.direction).remove(toxic)
+        self._heed_refusal()
 
     async def reset(self) -> int:
         """Reset what is open, and say how many there were."""

@@ -27,6 +27,7 @@ class Bench:
         self.upstream_port = port
         self.accepted: asyncio.Queue[Streams] = asyncio.Queue()
         self.writers: list[asyncio.StreamWriter] = []
+        self.greeting = b""
 
     @property
     def proxy(self) -> Proxy:
@@ -47,6 +48,7 @@ class Bench:
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
+        writer.write(self.greeting)
         await self.accepted.put((reader, writer))
 
     async def client(self) -> Streams:

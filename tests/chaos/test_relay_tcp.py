@@ -314,6 +314,16 @@ async def test_a_newcomer_in_a_blackhole_is_held_too() -> None:
         assert len(await read(up_reader, 300_000)) == 300_000
 
 
+async def test_what_an_upstream_says_at_once_meets_the_toxics_too() -> None:
+    async with bench() as b:
+        b.toxic("timeout", "downstream")
+        b.greeting = b"welcome"
+        clients = [(await b.connection())[0] for _ in range(20)]
+        await until(lambda: b.tally("downstream", "received_bytes") == 20 * 7)
+        assert b.tally("downstream", "sent_bytes") == 0
+        assert await stays_silent(clients[0][0])
+
+
 async def test_refuse_turns_newcomers_away_and_leaves_the_others_alone() -> None:
     async with bench() as b:
         (_, writer), (up_reader, _) = await b.connection()

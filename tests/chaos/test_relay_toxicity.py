@@ -2,7 +2,10 @@
 
 import random
 
+from holdfast.chaos.relay.faults import Faults
 from holdfast.chaos.relay.programs import sizes
+from holdfast.chaos.relay.stage import Work
+from holdfast.chaos.relay.toxic import Toxic
 from tests.chaos.relay_bench import Bench, bench, until
 
 
@@ -70,6 +73,22 @@ async def test_a_change_on_one_proxy_does_not_shift_the_draws_of_a_connection() 
                 b.toxic("noop", "downstream", toxicity=0.5).name = f"noise {_}"
             drawn.append(await hits(b, 20))
     assert drawn[0] == drawn[1]
+
+
+class NoFaults(Faults):
+    """What a relay that only pretends would be; the seam is one class."""
+
+    def tcp(self, _: Toxic) -> Work:
+        return self.spared()
+
+
+async def test_faults_come_from_one_place() -> None:
+    async with bench(faults=NoFaults()) as b:
+        b.toxic("timeout")
+        assert not any(await hits(b, 2))
+    async with bench() as b:
+        b.toxic("timeout")
+        assert all(await hits(b, 2))
 
 
 def test_a_slice_is_never_larger_than_average_and_variation() -> None:

@@ -434,6 +434,18 @@ async def a_toxic_in_front_of_another(s: Stand) -> Seen:
 
 
 @row
+async def a_close_by_a_toxic_lets_the_other_direction_finish(s: Stand) -> Seen:
+    client, upstream = await s.pair(linked=True)
+    await s.toxic("limit_data", bytes=4)
+    await s.toxic("latency", "downstream", latency=200, name="down")
+    clock = Clock()
+    await upstream.send(b"reply")
+    await asyncio.sleep(0.05)
+    await client.send(b"data and more")
+    return {"up": await upstream.all(7), "down": await client.all(8), "at": clock()}
+
+
+@row
 async def a_large_transfer_is_complete(s: Stand) -> Seen:
     client, upstream = await s.pair()
     await s.toxic("latency", latency=20)

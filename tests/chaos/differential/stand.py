@@ -13,6 +13,7 @@ from tests.chaos.differential.servers import Answer, Subject
 
 LONG = 3.0  # longer than anything that a row waits for on purpose
 SHORT = 0.25  # how long we look at something that must not happen
+SETTLE = 0.05  # for connections that were accepted just now, and not handed to us yet
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -60,6 +61,7 @@ class Stand:
         self.name = name
         self.port = 0
         self.path = f"/proxies/{name}"
+        self._over = False
         self._accepted: asyncio.Queue[Streams] = asyncio.Queue()
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -97,12 +99,16 @@ class Stand:
         return client, upstream
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._over:
+            writer.transport.abort()
         self._writers.append(writer)
         await self._accepted.put((reader, writer))
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        self._over = True
         for writer in self._writers:
             writer.transport.abort()
+        await asyncio.sleep(SETTLE)
 
 
 @contextlib.asynccontextmanager
@@ -117,8 +123,8 @@ async def stand(subject: Subject, name: str) -> AsyncIterator[Stand]:
         yield made
     finally:
         await subject.call("DELETE", made.path)
-        made.close()
         server.close()
+        await made.close()
 
 
 class Clock:
