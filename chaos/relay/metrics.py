@@ -6,7 +6,7 @@ from holdfast.chaos.relay.proxy import Proxy
 from holdfast.chaos.relay.toxic import STREAMS
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
-FAMILIES = ("received_bytes", "sent_bytes")
+FAMILIES = {"received_bytes": "received_bytes", "sent_bytes": "bytes"}
 ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
@@ -23,7 +23,7 @@ def _family(family: str, proxies: list[Proxy]) -> Iterator[str]:
         for proxy in proxies:
             labels = {"direction": stream, "listener": proxy.listen, "proxy": proxy.name, "upstream": proxy.upstream}
             shown = ",".join(f'{key}="{value.translate(ESCAPES)}"' for key, value in labels.items())
-            yield f"{name}{{{shown}}} {proxy.engine.tally()[stream][family]}"
+            yield f"{name}{{{shown}}} {proxy.engine.tally()[stream][FAMILIES[family]]}"
 
 
 def runtime_metrics() -> str:

@@ -20,8 +20,8 @@ class Traffic(Way):
     def shown(self) -> dict[str, int]:
         return {
             "received_bytes": self.received,
-            "sent_bytes": self.bytes,
-            "sent_chunks": self.chunks,
+            "bytes": self.bytes,
+            "chunks": self.chunks,
             "dropped_bytes": self.dropped_bytes,
             "dropped_chunks": self.dropped_chunks,
         }

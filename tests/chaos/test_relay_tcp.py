@@ -37,7 +37,7 @@ async def test_bytes_pass_both_ways_and_are_counted_live() -> None:
 
 
 def _traffic(size: int) -> dict[str, int]:
-    return {"received_bytes": size, "sent_bytes": size, "sent_chunks": 1, "dropped_bytes": 0, "dropped_chunks": 0}
+    return {"received_bytes": size, "bytes": size, "chunks": 1, "dropped_bytes": 0, "dropped_chunks": 0}
 
 
 @pytest.mark.parametrize("stream", ["upstream", "downstream"])
@@ -199,7 +199,7 @@ async def test_timeout_drops_and_closes_after_silence() -> None:
         assert last() >= 0.4 - 0.15 - 0.05
         assert await end_of(reader) == "end"
         assert b.tally("upstream", "dropped_bytes") == 16
-        assert b.tally("upstream", "sent_bytes") == 0
+        assert b.tally("upstream", "bytes") == 0
 
 
 async def test_timeout_zero_drops_for_ever_and_its_removal_closes_even_the_spared() -> None:
@@ -274,7 +274,7 @@ async def test_slicer_cuts_small_and_keeps_every_byte() -> None:
         clock = Clock()
         writer.write(sent)
         assert await read(up_reader, 100) == sent
-        assert b.tally("upstream", "sent_chunks") == 16
+        assert b.tally("upstream", "chunks") == 16
         assert clock() >= 15 * 0.005
 
 
@@ -286,7 +286,7 @@ async def test_blackhole_keeps_the_sockets_and_delivers_on_healing() -> None:
         up_writer.write(b"held down")
         assert await stays_silent(up_reader)
         assert await stays_silent(reader)
-        assert b.tally("upstream", "sent_bytes") == 0
+        assert b.tally("upstream", "bytes") == 0
         for toxic in toxics:
             b.proxy.remove(toxic)
         assert await read(up_reader, 7) == b"held up"
@@ -320,7 +320,7 @@ async def test_what_an_upstream_says_at_once_meets_the_toxics_too() -> None:
         b.greeting = b"welcome"
         clients = [(await b.connection())[0] for _ in range(20)]
         await until(lambda: b.tally("downstream", "received_bytes") == 20 * 7)
-        assert b.tally("downstream", "sent_bytes") == 0
+        assert b.tally("downstream", "bytes") == 0
         assert await stays_silent(clients[0][0])
 
 

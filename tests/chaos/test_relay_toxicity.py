@@ -16,9 +16,9 @@ async def hits(b: Bench, count: int) -> list[bool]:
 
 async def hit(b: Bench) -> bool:
     (_, writer), _ = await b.connection()
-    sent, dropped = b.tally("upstream", "sent_bytes"), b.tally("upstream", "dropped_bytes")
+    sent, dropped = b.tally("upstream", "bytes"), b.tally("upstream", "dropped_bytes")
     writer.write(b"x")
-    await until(lambda: b.tally("upstream", "sent_bytes") + b.tally("upstream", "dropped_bytes") > sent + dropped)
+    await until(lambda: b.tally("upstream", "bytes") + b.tally("upstream", "dropped_bytes") > sent + dropped)
     return b.tally("upstream", "dropped_bytes") > dropped
 
 

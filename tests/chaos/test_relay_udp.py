@@ -75,7 +75,7 @@ class UdpBench:
 
     async def sent_all(self, count: int) -> None:
         """Everything has gone one way or the other."""
-        await until(lambda: self.tally("upstream", "sent_chunks") + self.tally("upstream", "dropped_chunks") >= count)
+        await until(lambda: self.tally("upstream", "chunks") + self.tally("upstream", "dropped_chunks") >= count)
 
 
 @contextlib.asynccontextmanager
@@ -119,7 +119,7 @@ async def test_datagrams_pass_both_ways_and_are_counted(host: str) -> None:
 
 
 def _traffic(size: int) -> dict[str, int]:
-    return {"received_bytes": size, "sent_bytes": size, "sent_chunks": 2, "dropped_bytes": 0, "dropped_chunks": 0}
+    return {"received_bytes": size, "bytes": size, "chunks": 2, "dropped_bytes": 0, "dropped_chunks": 0}
 
 
 async def test_each_client_is_a_flow_of_its_own() -> None:
@@ -257,7 +257,7 @@ async def _lost(b: UdpBench, **attributes: Any) -> set[int]:
         client.send(b"%03d" % number)
         if number % 50 == 49:
             await b.sent_all(number + 1)
-    await until(lambda: b.upstream.received.qsize() == b.tally("upstream", "sent_chunks"))
+    await until(lambda: b.upstream.received.qsize() == b.tally("upstream", "chunks"))
     return set(range(400)) - {int(data) for data in b.upstream.all()}
 
 
