@@ -102,5 +102,14 @@ async def start_real(guardian: Guardian, ports: PortPool, program: str) -> Subje
     return subject
 
 
+async def is_newer(subject: Subject) -> bool:
+    """Is it of 2.13 or later? Servers built by Go's installer do not say, but a later one refuses this toxic."""
+    proxy = '{"name":"version","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","enabled":false}'
+    await subject.call("POST", "/proxies", proxy)
+    answer = await subject.call("POST", "/proxies/version/toxics", '{"type":"slicer"}')
+    await subject.call("DELETE", "/proxies/version")
+    return answer.status == 400
+
+
 async def start_ours(guardian: Guardian, ports: PortPool) -> Subject:
     return Subject("relay", (await RelayServer.start(guardian, "relay", ports.take())).port)
