@@ -52,7 +52,7 @@ class Time:
         return f"{figure}s real" if self.kind is TimingKind.LATENCY else f"{figure}s"
 
 
-Setting = Time | int | float | str | bool
+Argument = Time | int | float | str | bool
 
 NOW = Time(0.0)
 # Sums of figures that were written in tenths are not always what they seem.
@@ -98,25 +98,25 @@ class Step:
     name: str
     on: Subject
     fault: str
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
     at: Time = NOW
     lasts: Time | None = None
     after: str | None = None
     since: Since = Since.HEALED
 
     def scaled(self, scale: float) -> Self:
-        settings = {
-            name: value.scaled(scale) if isinstance(value, Time) else value for name, value in self.settings.items()
+        arguments = {
+            name: value.scaled(scale) if isinstance(value, Time) else value for name, value in self.arguments.items()
         }
         lasts = self.lasts.scaled(scale) if self.lasts else None
-        return replace(self, settings=settings, at=self.at.scaled(scale), lasts=lasts)
+        return replace(self, arguments=arguments, at=self.at.scaled(scale), lasts=lasts)
 
     def when(self) -> str:
         start = f"at {self.at}" if self.after is None else f"{self.at} after {self.after} is {self.since}"
         return f"{start}, for {self.lasts}" if self.lasts else f"{start}, once"
 
     def what(self) -> str:
-        return " ".join([self.fault, *(f"{name}={value}" for name, value in sorted(self.settings.items()))])
+        return " ".join([self.fault, *(f"{name}={value}" for name, value in sorted(self.arguments.items()))])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from holdfast.catalogue import TimingKind
-from holdfast.chaos.schedule import Schedule, ScheduleError, Setting, Step, Subject, Time
+from holdfast.chaos.schedule import Argument, Schedule, ScheduleError, Step, Subject, Time
 from holdfast.chaos.schedules.faults import FAULTS, Fault, Parameter, Takes
 from holdfast.chaos.schedules.validate import meant
 
@@ -79,7 +79,7 @@ def draw(
         gap = _pick(dice, fitting)
         lasts = dice.between(least, min(most, gap.length)) if gap.fault.lasting else 0
         start = gap.start + dice.below(gap.length - lasts + 1)
-        steps.append((start, count, gap, lasts, _settings(dice, gap.fault)))
+        steps.append((start, count, gap, lasts, _arguments(dice, gap.fault)))
         gaps = [left for one in gaps for left in _without(one, gap, start - _ms(rest), start + lasts + _ms(rest))]
     return _schedule(seed, duration, steps)
 
@@ -119,11 +119,11 @@ def _without(gap: Gap, taken: Gap, start: int, end: int) -> list[Gap]:
     return [left for left in (before, after) if left.length > 0]
 
 
-def _settings(dice: _Dice, fault: Fault) -> dict[str, Setting]:
-    return {name: _setting(dice, parameter) for name, parameter in sorted(fault.parameters.items())}
+def _arguments(dice: _Dice, fault: Fault) -> dict[str, Argument]:
+    return {name: _argument(dice, parameter) for name, parameter in sorted(fault.parameters.items())}
 
 
-def _setting(dice: _Dice, parameter: Parameter) -> Setting:
+def _argument(dice: _Dice, parameter: Parameter) -> Argument:
     if parameter.takes is Takes.WORD:
         return dice.one_of(parameter.words)
     if not parameter.high and parameter.default is not None:
@@ -132,18 +132,18 @@ def _setting(dice: _Dice, parameter: Parameter) -> Setting:
     return Time(thousandths / 1000, parameter.kind) if parameter.takes is Takes.TIME else thousandths / 1000
 
 
-def _schedule(seed: int, duration: float, drawn: Iterable[tuple[int, int, Gap, int, dict[str, Setting]]]) -> Schedule:
+def _schedule(seed: int, duration: float, drawn: Iterable[tuple[int, int, Gap, int, dict[str, Argument]]]) -> Schedule:
     """In the order of time, named by their place in it."""
     steps = [
         Step(
             name=f"{number}-{gap.fault.name}",
             on=gap.subject,
             fault=gap.fault.name,
-            settings=settings,
+            arguments=arguments,
             at=Time(start / 1000),
             lasts=Time(lasts / 1000) if gap.fault.lasting else None,
         )
-        for number, (start, _, gap, lasts, settings) in enumerate(sorted(drawn, key=lambda one: one[:2]), 1)
+        for number, (start, _, gap, lasts, arguments) in enumerate(sorted(drawn, key=lambda one: one[:2]), 1)
     ]
     return Schedule(f"drawn-{seed}", Time(duration, TimingKind.STIMULUS), tuple(steps), seed)
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from holdfast.capability import Capability
 from holdfast.catalogue import TimingKind
-from holdfast.chaos.schedule import Place, Setting, Time
+from holdfast.chaos.schedule import Argument, Place, Time
 
 
 class Takes(StrEnum):
@@ -24,13 +24,13 @@ class Parameter:
     """`low` and `high` bound what a random schedule draws; without a default, a step has to name it."""
 
     takes: Takes
-    default: Setting | None = None
+    default: Argument | None = None
     low: float = 0.0
     high: float = 0.0
     words: tuple[str, ...] = ()
     kind: TimingKind = TimingKind.LATENCY
 
-    def problem(self, value: Setting) -> str | None:
+    def problem(self, value: Argument) -> str | None:
         """Why the value can't be taken, with the remedy."""
         match self.takes:
             case Takes.TIME:

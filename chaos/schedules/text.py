@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.chaos.schedule import NOW, Schedule, ScheduleError, Setting, Since, Step, Subject, Time
+from holdfast.chaos.schedule import NOW, Argument, Schedule, ScheduleError, Since, Step, Subject, Time
 from holdfast.chaos.schedules.faults import FAULTS, Fault, Takes
 from holdfast.chaos.schedules.validate import meant, problems
 
@@ -113,7 +113,9 @@ def _step(raw: Mapping[str, Any], faults: Mapping[str, Fault]) -> Step:
         name=raw["name"],
         on=_subject(raw["on"]),
         fault=raw["fault"],
-        settings={name: _setting(name, value, faults.get(raw["fault"])) for name, value in raw.get("with", {}).items()},
+        arguments={
+            name: _argument(name, value, faults.get(raw["fault"])) for name, value in raw.get("with", {}).items()
+        },
         at=_time("at", raw["at"]) if "at" in raw else NOW,
         lasts=_time("lasts", raw["lasts"]) if "lasts" in raw else None,
         after=raw.get("after"),
@@ -135,7 +137,7 @@ def _time(key: str, text: str) -> Time:
         raise ScheduleError(f"{key}: {error}") from None
 
 
-def _setting(name: str, value: Any, fault: Fault | None) -> Setting:
+def _argument(name: str, value: Any, fault: Fault | None) -> Argument:
     """Only the fault knows whether a text is a time."""
     if not isinstance(value, str | int | float | bool):
         raise ScheduleError(f"with {name}: must be text, a number, or true or false")
@@ -163,9 +165,9 @@ def _step_lines(step: Step) -> Iterator[str]:
     yield f"name = {_value(step.name)}"
     yield f"on = {_value(str(step.on))}"
     yield f"fault = {_value(step.fault)}"
-    if step.settings:
-        settings = ", ".join(f"{_value(name)} = {_value(value)}" for name, value in step.settings.items())
-        yield f"with = {{ {settings} }}"
+    if step.arguments:
+        arguments = ", ".join(f"{_value(name)} = {_value(value)}" for name, value in step.arguments.items())
+        yield f"with = {{ {arguments} }}"
     if step.after is not None:
         yield f"after = {_value(step.after)}"
         yield f"since = {_value(step.since.value)}"
@@ -174,7 +176,7 @@ def _step_lines(step: Step) -> Iterator[str]:
         yield f"lasts = {_value(step.lasts)}"
 
 
-def _value(value: Setting) -> str:
+def _value(value: Argument) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

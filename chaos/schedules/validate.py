@@ -65,19 +65,19 @@ def _step_problems(step: Step, offer: Offer | None, faults: Mapping[str, Fault])
         yield f'lasts: missing; {fault.name} lasts until it is healed, so write e.g. lasts = "5s"'
     if not fault.lasting and step.lasts is not None:
         yield f"lasts: {fault.name} happens once; leave it out"
-    yield from _setting_problems(step, fault)
+    yield from _argument_problems(step, fault)
     if offer:
         yield from _offer_problems(step, fault, offer)
 
 
-def _setting_problems(step: Step, fault: Fault) -> Iterator[str]:
-    for name, value in step.settings.items():
+def _argument_problems(step: Step, fault: Fault) -> Iterator[str]:
+    for name, value in step.arguments.items():
         if name not in fault.parameters:
-            yield f"with {name}: {fault.name} has no such setting{meant(name, fault.parameters)}"
+            yield f"with {name}: {fault.name} has no such argument{meant(name, fault.parameters)}"
         elif problem := fault.parameters[name].problem(value):
             yield f"with {name}: {value} does not fit; {problem}"
     for name, parameter in fault.parameters.items():
-        if parameter.default is None and name not in step.settings:
+        if parameter.default is None and name not in step.arguments:
             yield f"with {name}: missing; {fault.name} needs it ({parameter.takes})"
 
 

@@ -160,7 +160,7 @@ class _Search:
             if not beyond >> (index - done) & 1:
                 until = min(until, operation.completed)
                 found.append(index)
-        return [index for index in found if self.known[index].invoked <= until], until
+        return found, until
 
     def _explain(self) -> Contradiction:
         """The place beyond which no order leads: what can come next there, and what the object was before."""

@@ -128,13 +128,21 @@ def _overtaking(key: str, first: _Row, second: _Row) -> Contradiction:
 
 def _left_behind(key: str, rows: list[_Row], anonymous: list[Operation]) -> Contradiction | None:
     """Who was overtaken and not surely served needs an anonymous service that began in time, each its own."""
-    waiting = sorted(_passed(rows), key=lambda pair: pair[1].served_by)
+    waiting = sorted(_passed(rows), key=lambda pair: (pair[1].served_by, pair[0].asked))
     for number, (first, second) in enumerate(waiting):
         # Both lists are in the order of time: the earliest services are for those who must have gone earliest.
         if number >= len(anonymous) or anonymous[number].invoked > second.served_by:
-            found = _overtaking(key, first, second)
-            return contradiction(found.words, [*found.evidence, *anonymous[:number]])
+            return _overtaking(key, first, second) if number == 0 else _too_few(key, waiting[: number + 1], anonymous)
     return None
+
+
+def _too_few(key: str, waiting: list[tuple[_Row, _Row]], anonymous: list[Operation]) -> Contradiction:
+    silent = anonymous[: len(waiting) - 1]
+    names = ", ".join(str(first.name) for first, _ in waiting)
+    place = f" in {key}" if key else ""
+    words = f"{names} were overtaken{place}, and unanswered services can have taken only {len(silent)}"
+    told = dict.fromkeys(one for pair in waiting for row in pair for one in row.item.operations())
+    return contradiction(words, [*told, *silent])
 
 
 def _passed(rows: list[_Row]) -> Iterator[tuple[_Row, _Row]]:

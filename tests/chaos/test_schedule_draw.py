@@ -47,7 +47,7 @@ def test_every_drawn_schedule_is_sound(seed: int, number: int, kinds: set[str], 
     for one, other in pairwise(windows):
         assert one.start <= other.start
     for fault in drawn.steps:
-        assert fault.settings.keys() == FAULTS[fault.fault].parameters.keys()
+        assert fault.arguments.keys() == FAULTS[fault.fault].parameters.keys()
     assert parse(dump(drawn)) == drawn
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.capability import Capability
 from holdfast.catalogue import TimingKind
-from holdfast.chaos.schedule import Place, Schedule, ScheduleError, Setting, Since, Step, Subject, Time
+from holdfast.chaos.schedule import Argument, Place, Schedule, ScheduleError, Since, Step, Subject, Time
 from holdfast.chaos.schedules.faults import FAULTS, Fault, Parameter, Takes
 from holdfast.chaos.schedules.text import dump, load, parse
 from holdfast.chaos.schedules.validate import Offer, problems, validate
@@ -85,7 +85,7 @@ def test_the_time_scale_shrinks_stimuli_and_leaves_real_times_alone() -> None:
     scaled = parse(TEXT).scaled(0.5)
     slow, kill, _ = scaled.steps
     assert (scaled.duration, slow.at, slow.lasts, kill.at) == (Time(30.0), Time(2.5), Time(10.0), Time(0.75))
-    assert slow.settings["delay"] == Time(0.3, TimingKind.LATENCY)
+    assert slow.arguments["delay"] == Time(0.3, TimingKind.LATENCY)
     assert not list(problems(scaled))
 
 
@@ -101,16 +101,16 @@ def schedules(draw: st.DrawFn) -> Schedule:
     for number, name in enumerate(draw(st.lists(words, unique=True, max_size=4))):
         fault = draw(st.sampled_from(sorted(FAULTS.values(), key=lambda fault: fault.name)))
         subject = Subject(draw(st.sampled_from(sorted(fault.on))), f"{number}-{draw(words)}")
-        settings = {key: _setting(draw, parameter) for key, parameter in fault.parameters.items()}
+        arguments = {key: _argument(draw, parameter) for key, parameter in fault.parameters.items()}
         lasts = draw(times.filter(lambda time: time.seconds > 0)) if fault.lasting else None
         after = draw(st.none() | st.sampled_from([step.name for step in steps])) if steps else None
         since = draw(st.sampled_from(Since)) if after is not None else Since.HEALED
-        steps.append(Step(name, subject, fault.name, settings, draw(times), lasts, after, since))
+        steps.append(Step(name, subject, fault.name, arguments, draw(times), lasts, after, since))
     return Schedule(draw(words), Time(1e8), tuple(steps), draw(st.none() | st.integers(0, 2**63)))
 
 
-def _setting(draw: st.DrawFn, parameter: Parameter) -> Setting:
-    options: dict[Takes, st.SearchStrategy[Setting]] = {
+def _argument(draw: st.DrawFn, parameter: Parameter) -> Argument:
+    options: dict[Takes, st.SearchStrategy[Argument]] = {
         Takes.TIME: times,
         Takes.SHARE: st.floats(0, 1),
         Takes.NUMBER: st.integers(1) | st.floats(1, 1e300),
@@ -154,7 +154,7 @@ def test_a_file_is_read_and_a_missing_one_named(tmp_path: Path) -> None:
         ('"300ms real"', "[1]", "[[step]] slow-a with delay: must be text, a number"),
         ('delay = "300ms real", ', "", "step slow-a: with delay: missing; delay needs it (time)"),
         ('direction = "down"', 'direction = "left"', "with direction: left does not fit; write one of up, down, both"),
-        ('direction = "down"', 'drection = "down"', "delay has no such setting; did you mean 'direction'?"),
+        ('direction = "down"', 'drection = "down"', "delay has no such argument; did you mean 'direction'?"),
         ('lasts = "20s"', "", "step slow-a: lasts: missing; delay lasts until it is healed"),
         ('lasts = "20s"', 'lasts = "56s"', "step slow-a: lasts: it ends at 61 s, and the schedule at 60 s; make"),
         (
@@ -177,8 +177,8 @@ def test_each_mistake_names_file_key_and_remedy(old: str, new: str, complaint: s
     assert all(line.startswith("mine.toml: ") for line in str(raised.value).splitlines())
 
 
-def step(name: str, on: str, fault: str, at: float, lasts: float, **settings: Setting) -> Step:
-    return Step(name, Subject.parse(on), fault, settings, Time(at), Time(lasts))
+def step(name: str, on: str, fault: str, at: float, lasts: float, **arguments: Argument) -> Step:
+    return Step(name, Subject.parse(on), fault, arguments, Time(at), Time(lasts))
 
 
 def found(*steps: Step, offer: Offer | None = None) -> list[str]:
