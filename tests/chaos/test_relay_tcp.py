@@ -44,7 +44,7 @@ def _traffic(size: int) -> dict[str, int]:
 async def test_latency_holds_one_direction_for_its_time(stream: str) -> None:
     async with bench() as b:
         (reader, writer), (up_reader, up_writer) = await b.connection()
-        b.toxic("latency", stream, latency=300)
+        b.toxic("latency", stream, latency=600)
         clock = Clock()
         writer.write(b"ping")
         await read(up_reader, 4)
@@ -53,8 +53,8 @@ async def test_latency_holds_one_direction_for_its_time(stream: str) -> None:
         await read(reader, 4)
         back = clock() - arrived
         slow, fast = (arrived, back) if stream == "upstream" else (back, arrived)
-        assert slow >= 0.3
-        assert fast < 0.3
+        assert slow >= 0.6
+        assert fast < 0.6
 
 
 async def test_two_latencies_add_up_and_chunks_in_a_row_do_not() -> None:
@@ -63,13 +63,13 @@ async def test_two_latencies_add_up_and_chunks_in_a_row_do_not() -> None:
         b.toxic("latency", latency=100)
         b.proxy.add(fields(type="latency", name="second", stream="upstream", attributes={"latency": 150}))
         clock = Clock()
-        for _ in range(5):
+        for _ in range(20):
             writer.write(b"x")
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.005)
         await read(up_reader, 1)
         assert clock() >= 0.25
-        await read(up_reader, 4)
-        assert clock() < 1.0
+        await read(up_reader, 19)
+        assert clock() < 20 * 0.25
 
 
 async def test_jitter_stays_inside_its_window_and_keeps_the_order() -> None:
@@ -162,15 +162,15 @@ async def test_a_slow_path_slows_the_sender_down() -> None:
 async def test_slow_close_holds_the_end_and_nothing_else() -> None:
     async with bench() as b:
         (_, writer), (up_reader, _) = await b.connection()
-        b.toxic("slow_close", delay=300)
+        b.toxic("slow_close", delay=600)
         clock = Clock()
         writer.write(b"data")
         assert await read(up_reader, 4) == b"data"
-        assert clock() < 0.3
+        assert clock() < 0.6
         clock = Clock()
         writer.close()
         assert await end_of(up_reader) == "end"
-        assert clock() >= 0.3
+        assert clock() >= 0.6
 
 
 async def test_removing_a_slow_close_lets_the_end_through() -> None:
@@ -188,17 +188,19 @@ async def test_removing_a_slow_close_lets_the_end_through() -> None:
 async def test_timeout_drops_and_closes_after_silence() -> None:
     async with bench() as b:
         (reader, writer), (up_reader, up_writer) = await b.connection()
-        b.toxic("timeout", timeout=400)
-        for _ in range(4):
+        b.toxic("timeout", timeout=1000)
+        since_first = Clock()
+        for _ in range(3):
+            since_last = Clock()
             writer.write(b"lost")
-            await asyncio.sleep(0.15)
-        last = Clock()  # it is later than the last chunk, so the limit below errs on the safe side
+            await asyncio.sleep(0.25)
         up_writer.write(b"the other way")
         assert await read(reader, 13) == b"the other way"
         assert await end_of(up_reader) == "end"
-        assert last() >= 0.4 - 0.15 - 0.05
+        assert since_last() >= 1.0
+        assert since_first() >= 1.5
         assert await end_of(reader) == "end"
-        assert b.tally("upstream", "dropped_bytes") == 16
+        assert b.tally("upstream", "dropped_bytes") == 12
         assert b.tally("upstream", "bytes") == 0
 
 

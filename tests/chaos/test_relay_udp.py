@@ -143,7 +143,7 @@ async def test_idle_flows_are_forgotten_and_come_back() -> None:
 async def test_latency_holds_one_direction(stream: str) -> None:
     async with bench() as b:
         client = await b.client()
-        b.toxic("latency", stream, latency=200)
+        b.toxic("latency", stream, latency=500)
         clock = Clock()
         client.send(b"ping")
         source = await b.upstream.source()
@@ -152,8 +152,8 @@ async def test_latency_holds_one_direction(stream: str) -> None:
         await client.next()
         back = clock() - there
         slow, fast = (there, back) if stream == "upstream" else (back, there)
-        assert slow >= 0.2
-        assert fast < 0.2
+        assert slow >= 0.5
+        assert fast < 0.5
 
 
 @pytest.mark.parametrize("ordered", [True, False])
