@@ -115,19 +115,23 @@ class Step:
         start = f"at {self.at}" if self.after is None else f"{self.at} after {self.after} is {self.since}"
         return f"{start}, for {self.lasts}" if self.lasts else f"{start}, once"
 
+    def options(self) -> dict[str, float | str | bool]:
+        """The arguments as plain figures; of a scaled step, times in real seconds."""
+        return {name: value.seconds if isinstance(value, Time) else value for name, value in self.arguments.items()}
+
     def what(self) -> str:
         return " ".join([self.fault, *(f"{name}={value}" for name, value in sorted(self.arguments.items()))])
 
 
 @dataclass(frozen=True)
-class Window:
+class Planned:
     """When a step is planned, in seconds from the start of the schedule."""
 
     step: Step
     start: float
     end: float
 
-    def overlaps(self, other: "Window") -> bool:
+    def overlaps(self, other: "Planned") -> bool:
         """Two that only touch do not."""
         return self.start + HAIR < other.end and other.start + HAIR < self.end
 
@@ -147,10 +151,10 @@ class Schedule:
             self, duration=self.duration.scaled(scale), steps=tuple(step.scaled(scale) for step in self.steps)
         )
 
-    def windows(self) -> list[Window]:
+    def planned(self) -> list[Planned]:
         """Where each step lies if every fault is in force as soon as it is asked for, in the order of the steps."""
-        steps, found = {step.name: step for step in self.steps}, dict[str, Window]()
-        return [_window(step, steps, found, ()) for step in self.steps]
+        steps, found = {step.name: step for step in self.steps}, dict[str, Planned]()
+        return [_planned(step, steps, found, ()) for step in self.steps]
 
     def describe(self) -> str:
         """For people, one line a step."""
@@ -165,7 +169,7 @@ class Schedule:
             yield f"  {step.name:<{width}}  {step.on!s:<{where}}  {step.what()}, {step.when()}"
 
 
-def _window(step: Step, steps: Mapping[str, Step], found: dict[str, Window], path: tuple[str, ...]) -> Window:
+def _planned(step: Step, steps: Mapping[str, Step], found: dict[str, Planned], path: tuple[str, ...]) -> Planned:
     if step.name in path:
         raise ScheduleError(f"step {step.name}: after: waits for itself ({' → '.join((*path, step.name))})")
     if step.name not in found:
@@ -173,7 +177,7 @@ def _window(step: Step, steps: Mapping[str, Step], found: dict[str, Window], pat
         if step.after is not None:
             if step.after not in steps:
                 raise ScheduleError(f"step {step.name}: after: no step {step.after!r}; there are: {', '.join(steps)}")
-            other = _window(steps[step.after], steps, found, (*path, step.name))
+            other = _planned(steps[step.after], steps, found, (*path, step.name))
             start += other.start if step.since is Since.IN_FORCE else other.end
-        found[step.name] = Window(step, start, start + (step.lasts.seconds if step.lasts else 0.0))
+        found[step.name] = Planned(step, start, start + (step.lasts.seconds if step.lasts else 0.0))
     return found[step.name]

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from holdfast.catalogue import TimingKind
 from holdfast.chaos.schedule import Argument, Schedule, ScheduleError, Step, Subject, Time
-from holdfast.chaos.schedules.faults import FAULTS, Fault, Parameter, Takes
+from holdfast.chaos.schedules.kinds import KINDS, Kind, Parameter, Takes
 from holdfast.chaos.schedules.validate import meant
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Gap:
     """A stretch, in milliseconds, in which a subject's slot is free."""
 
     subject: Subject
-    fault: Fault
+    kind: Kind
     start: int
     end: int
 
@@ -56,7 +56,7 @@ def draw(
     longest: float | None = None,
     rest: float = 1.0,
     calm: float = 0.0,
-    faults: Mapping[str, Fault] = FAULTS,
+    known: Mapping[str, Kind] = KINDS,
 ) -> Schedule:
     """`number` faults within `duration` seconds, each healed before the end.
 
@@ -64,22 +64,22 @@ def draw(
     other on one subject there are at least `rest` seconds; the last `calm` seconds are free of faults. The order in
     which subjects and kinds are given does not matter.
     """
-    dice, end = _Dice(seed), _ms(duration) - _ms(calm)
+    dice, end = _Dice(seed), int((duration - calm) * 1000)  # rounded down: healed before the end, not at it
     least, most = _ms(shortest), _ms(duration / 3 if longest is None else longest)
     if not 0 < least <= most:
         raise ScheduleError(
             f"faults of {shortest:g} s to {most / 1000:g} s; make shortest above 0 and not above longest"
         )
-    gaps = [Gap(subject, fault, 0, end) for subject, fault in _pairs(subjects, kinds, faults)]
+    gaps = [Gap(subject, kind, 0, end) for subject, kind in _pairs(subjects, kinds, known)]
     steps = []
     for count in range(number):
-        fitting = [gap for gap in gaps if gap.length >= (least if gap.fault.lasting else 1)]
+        fitting = [gap for gap in gaps if gap.length >= (least if gap.kind.lasting else 1)]
         if not fitting:
             raise ScheduleError(_no_room(number, count, duration))
         gap = _pick(dice, fitting)
-        lasts = dice.between(least, min(most, gap.length)) if gap.fault.lasting else 0
+        lasts = dice.between(least, min(most, gap.length)) if gap.kind.lasting else 0
         start = gap.start + dice.below(gap.length - lasts + 1)
-        steps.append((start, count, gap, lasts, _arguments(dice, gap.fault)))
+        steps.append((start, count, gap, lasts, _arguments(dice, gap.kind)))
         gaps = [left for one in gaps for left in _without(one, gap, start - _ms(rest), start + lasts + _ms(rest))]
     return _schedule(seed, duration, steps)
 
@@ -88,14 +88,12 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _pairs(
-    subjects: Iterable[Subject], kinds: Iterable[str], faults: Mapping[str, Fault]
-) -> list[tuple[Subject, Fault]]:
+def _pairs(subjects: Iterable[Subject], kinds: Iterable[str], known: Mapping[str, Kind]) -> list[tuple[Subject, Kind]]:
     names, there = sorted(set(kinds)), sorted(set(subjects))
     for name in names:
-        if name not in faults:
-            raise ScheduleError(f"no fault {name!r}{meant(name, faults)}")
-    pairs = [(subject, faults[name]) for name in names for subject in there if subject.place in faults[name].on]
+        if name not in known:
+            raise ScheduleError(f"no fault {name!r}{meant(name, known)}")
+    pairs = [(subject, known[name]) for name in names for subject in there if subject.place in known[name].on]
     if not pairs:
         places = ", ".join(str(subject) for subject in there) or "no subject"
         raise ScheduleError(f"none of {', '.join(names) or 'no fault'} can be put on {places}; name others")
@@ -104,23 +102,23 @@ def _pairs(
 
 def _pick(dice: _Dice, gaps: Sequence[Gap]) -> Gap:
     """First the fault, so that one with many subjects is not drawn more often; then the subject, then the stretch."""
-    fault = dice.one_of(list(dict.fromkeys(gap.fault.name for gap in gaps)))
-    of_fault = [gap for gap in gaps if gap.fault.name == fault]
+    fault = dice.one_of(list(dict.fromkeys(gap.kind.name for gap in gaps)))
+    of_fault = [gap for gap in gaps if gap.kind.name == fault]
     subject = dice.one_of(list(dict.fromkeys(gap.subject for gap in of_fault)))
     return dice.one_of([gap for gap in of_fault if gap.subject == subject])
 
 
 def _without(gap: Gap, taken: Gap, start: int, end: int) -> list[Gap]:
     """What is left of a gap when its slot is taken for a time."""
-    if gap.subject != taken.subject or gap.fault.slot != taken.fault.slot:
+    if gap.subject != taken.subject or gap.kind.slot != taken.kind.slot:
         return [gap]
-    before = Gap(gap.subject, gap.fault, gap.start, min(gap.end, start))
-    after = Gap(gap.subject, gap.fault, max(gap.start, end), gap.end)
+    before = Gap(gap.subject, gap.kind, gap.start, min(gap.end, start))
+    after = Gap(gap.subject, gap.kind, max(gap.start, end), gap.end)
     return [left for left in (before, after) if left.length > 0]
 
 
-def _arguments(dice: _Dice, fault: Fault) -> dict[str, Argument]:
-    return {name: _argument(dice, parameter) for name, parameter in sorted(fault.parameters.items())}
+def _arguments(dice: _Dice, kind: Kind) -> dict[str, Argument]:
+    return {name: _argument(dice, parameter) for name, parameter in sorted(kind.parameters.items())}
 
 
 def _argument(dice: _Dice, parameter: Parameter) -> Argument:
@@ -136,12 +134,12 @@ def _schedule(seed: int, duration: float, drawn: Iterable[tuple[int, int, Gap, i
     """In the order of time, named by their place in it."""
     steps = [
         Step(
-            name=f"{number}-{gap.fault.name}",
+            name=f"{number}-{gap.kind.name}",
             on=gap.subject,
-            fault=gap.fault.name,
+            fault=gap.kind.name,
             arguments=arguments,
             at=Time(start / 1000),
-            lasts=Time(lasts / 1000) if gap.fault.lasting else None,
+            lasts=Time(lasts / 1000) if gap.kind.lasting else None,
         )
         for number, (start, _, gap, lasts, arguments) in enumerate(sorted(drawn, key=lambda one: one[:2]), 1)
     ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from holdfast.chaos.schedule import Schedule, Since, Step
-from holdfast.chaos.schedules.faults import FAULTS, Fault
+from holdfast.chaos.schedules.kinds import KINDS, Kind
 from holdfast.chaos.schedules.validate import validate
 
 HEAL_DEADLINE = 30.0
@@ -59,16 +59,16 @@ class Spell:
     step: Step
     asked: float
     in_force: float | None = None
-    heal_asked: float | None = None
+    healing: float | None = None
     healed: float | None = None
     trouble: str = ""
 
     @property
     def sure(self) -> tuple[float, float] | None:
         """When the fault was certainly there."""
-        if self.in_force is None or self.heal_asked is None:
+        if self.in_force is None or self.healing is None:
             return None
-        return self.in_force, self.heal_asked
+        return self.in_force, self.healing
 
     @property
     def possible(self) -> tuple[float, float | None]:
@@ -97,12 +97,13 @@ class Log:
         for spell in self.spells:
             yield {
                 "step": spell.step.name,
-                "on": str(spell.step.on),
-                "fault": spell.step.what(),
-                "asked": self._since(spell.asked),
-                "in_force": self._since(spell.in_force),
-                "heal_asked": self._since(spell.heal_asked),
-                "healed": self._since(spell.healed),
+                "fault": spell.step.fault,
+                "subject": spell.step.on.name,
+                "text": f"{spell.step.what()} on {spell.step.on}",
+                "asked_s": self._since(spell.asked),
+                "in_force_s": self._since(spell.in_force),
+                "healing_s": self._since(spell.healing),
+                "healed_s": self._since(spell.healed),
                 "trouble": spell.trouble,
             }
 
@@ -116,16 +117,16 @@ async def run(
     clock: Clock,
     log: Log | None = None,
     *,
-    faults: Mapping[str, Fault] = FAULTS,
+    known: Mapping[str, Kind] = KINDS,
     heal_deadline: float = HEAL_DEADLINE,
 ) -> Log:
     """The whole schedule, to the end of its duration; of a scaled one, in the time of the run.
 
     Who wants to see the log of a run that was cancelled or failed brings one.
     """
-    validate(schedule, faults=faults)
+    validate(schedule, known=known)
     kept = Log(schedule) if log is None else log
-    execution = _Execution(schedule, actions, clock, kept, faults, heal_deadline)
+    execution = _Execution(schedule, actions, clock, kept, known, heal_deadline)
     try:
         await execution.perform()
     except BaseException as error:
@@ -155,14 +156,14 @@ class _Execution:
         actions: Actions,
         clock: Clock,
         log: Log,
-        faults: Mapping[str, Fault],
+        known: Mapping[str, Kind],
         heal_deadline: float,
     ) -> None:
         self.schedule = schedule
         self.actions = actions
         self.clock = clock
         self.log = log
-        self.faults = faults
+        self.known = known
         self.heal_deadline = heal_deadline
         self.slots: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self.moments = {(step.name, since): asyncio.Event() for step in schedule.steps for since in Since}
@@ -182,7 +183,7 @@ class _Execution:
 
     async def _perform(self, step: Step) -> None:
         await self._its_time(step)
-        async with self.slots[str(step.on), self.faults[step.fault].slot]:
+        async with self.slots[str(step.on), self.known[step.fault].slot]:
             spell = await self._inject(step)
             if step.lasts is not None:
                 await self._sleep_until((spell.in_force or 0.0) + step.lasts.seconds)
@@ -210,13 +211,13 @@ class _Execution:
             raise FaultError(step, "inject", error) from error
         spell.in_force = self.clock.now()
         if step.lasts is None:
-            spell.heal_asked = spell.healed = spell.in_force
+            spell.healing = spell.healed = spell.in_force
         self.moments[step.name, Since.IN_FORCE].set()
         return spell
 
     async def _heal(self, spell: Spell) -> None:
-        if spell.heal_asked is None:
-            spell.heal_asked = self.clock.now()
+        if spell.healing is None:
+            spell.healing = self.clock.now()
         try:
             async with asyncio.timeout(self.heal_deadline):
                 await self.actions.heal(spell.step)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.chaos.schedule import NOW, Argument, Schedule, ScheduleError, Since, Step, Subject, Time
-from holdfast.chaos.schedules.faults import FAULTS, Fault, Takes
+from holdfast.chaos.schedules.kinds import KINDS, Kind, Takes
 from holdfast.chaos.schedules.validate import meant, problems
 
 _HEAD = {"name": str, "duration": str, "seed": int}
@@ -41,22 +41,22 @@ _NEEDED = {"schedule": ("name", "duration"), "step": ("name", "on", "fault")}
 _KIND = {str: "text", int: "a whole number", dict: "a table"}
 
 
-def load(path: Path, faults: Mapping[str, Fault] = FAULTS) -> Schedule:
+def load(path: Path, known: Mapping[str, Kind] = KINDS) -> Schedule:
     if not path.is_file():
         raise ScheduleError(f"{path}: no such schedule")
-    return parse(path.read_text(encoding="utf-8"), str(path), faults)
+    return parse(path.read_text(encoding="utf-8"), str(path), known)
 
 
-def parse(text: str, source: str = "schedule", faults: Mapping[str, Fault] = FAULTS) -> Schedule:
+def parse(text: str, source: str = "schedule", known: Mapping[str, Kind] = KINDS) -> Schedule:
     """A sound schedule, or all that is wrong with it; `source` is what errors call it."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScheduleError(f"{source}: not valid TOML: {error}") from error
     found = list(_shape_problems(data))
-    schedule = None if found else _read(data, found, faults)
+    schedule = None if found else _read(data, found, known)
     if schedule and not found:
-        found += problems(schedule, faults=faults)
+        found += problems(schedule, known=known)
     if found or schedule is None:
         raise ScheduleError("\n".join(f"{source}: {problem}" for problem in found))
     return schedule
@@ -88,12 +88,12 @@ def _key_problems(section: str, table: Mapping[str, Any], keys: Mapping[str, typ
     yield from (f"{name}: missing; a {section} needs it" for name in _NEEDED[section] if name not in table)
 
 
-def _read(data: Mapping[str, Any], found: list[str], faults: Mapping[str, Fault]) -> Schedule | None:
+def _read(data: Mapping[str, Any], found: list[str], known: Mapping[str, Kind]) -> Schedule | None:
     """As far as it can be read; what can't be goes to `found`."""
     head, steps = data["schedule"], []
     for raw in data.get("step", []):
         try:
-            steps.append(_step(raw, faults))
+            steps.append(_step(raw, known))
         except ScheduleError as error:
             found.append(f"[[step]] {raw['name']} {error}")
     try:
@@ -103,7 +103,7 @@ def _read(data: Mapping[str, Any], found: list[str], faults: Mapping[str, Fault]
         return None
 
 
-def _step(raw: Mapping[str, Any], faults: Mapping[str, Fault]) -> Step:
+def _step(raw: Mapping[str, Any], known: Mapping[str, Kind]) -> Step:
     since = raw.get("since", Since.HEALED)
     if since not in set(Since):
         raise ScheduleError(f"since: {since!r} is no moment of a step; write {' or '.join(Since)}")
@@ -114,7 +114,7 @@ def _step(raw: Mapping[str, Any], faults: Mapping[str, Fault]) -> Step:
         on=_subject(raw["on"]),
         fault=raw["fault"],
         arguments={
-            name: _argument(name, value, faults.get(raw["fault"])) for name, value in raw.get("with", {}).items()
+            name: _argument(name, value, known.get(raw["fault"])) for name, value in raw.get("with", {}).items()
         },
         at=_time("at", raw["at"]) if "at" in raw else NOW,
         lasts=_time("lasts", raw["lasts"]) if "lasts" in raw else None,
@@ -137,7 +137,7 @@ def _time(key: str, text: str) -> Time:
         raise ScheduleError(f"{key}: {error}") from None
 
 
-def _argument(name: str, value: Any, fault: Fault | None) -> Argument:
+def _argument(name: str, value: Any, fault: Kind | None) -> Argument:
     """Only the fault knows whether a text is a time."""
     if not isinstance(value, str | int | float | bool):
         raise ScheduleError(f"with {name}: must be text, a number, or true or false")

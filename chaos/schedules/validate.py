@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from holdfast.capability import HOOK, Capability
-from holdfast.chaos.schedule import HAIR, Place, Schedule, ScheduleError, Step, Subject, Window
-from holdfast.chaos.schedules.faults import FAULTS, Fault
+from holdfast.chaos.schedule import HAIR, Place, Planned, Schedule, ScheduleError, Step, Subject
+from holdfast.chaos.schedules.kinds import KINDS, Kind
 
 
 @dataclass(frozen=True)
@@ -17,32 +17,32 @@ class Offer:
     subjects: frozenset[Subject]
     capabilities: frozenset[Capability]
 
-    def takes(self, fault: Fault, subject: Subject) -> bool:
+    def takes(self, fault: Kind, subject: Subject) -> bool:
         return subject in self.subjects and subject.place in fault.on and fault.needs <= self.capabilities
 
-    def kinds(self, faults: Mapping[str, Fault] = FAULTS) -> list[str]:
+    def kinds(self, known: Mapping[str, Kind] = KINDS) -> list[str]:
         """The faults that can be put on something here: what a random schedule may draw from."""
-        return [name for name, fault in faults.items() if any(self.takes(fault, one) for one in self.subjects)]
+        return [name for name, fault in known.items() if any(self.takes(fault, one) for one in self.subjects)]
 
 
-def validate(schedule: Schedule, offer: Offer | None = None, faults: Mapping[str, Fault] = FAULTS) -> None:
+def validate(schedule: Schedule, offer: Offer | None = None, known: Mapping[str, Kind] = KINDS) -> None:
     """All problems at once, one a line; without an offer, only what is wrong for every target."""
-    if found := list(problems(schedule, offer, faults)):
+    if found := list(problems(schedule, offer, known)):
         raise ScheduleError("\n".join(found))
 
 
-def problems(schedule: Schedule, offer: Offer | None = None, faults: Mapping[str, Fault] = FAULTS) -> Iterator[str]:
+def problems(schedule: Schedule, offer: Offer | None = None, known: Mapping[str, Kind] = KINDS) -> Iterator[str]:
     yield from _twice(step.name for step in schedule.steps)
     for step in schedule.steps:
-        for problem in _step_problems(step, offer, faults):
+        for problem in _step_problems(step, offer, known):
             yield f"step {step.name}: {problem}"
     try:
-        windows = schedule.windows()
+        windows = schedule.planned()
     except ScheduleError as error:
         yield str(error)
         return
     yield from _late(schedule, windows)
-    yield from _clashes(windows, faults)
+    yield from _clashes(windows, known)
 
 
 def _twice(names: Iterable[str]) -> Iterator[str]:
@@ -53,13 +53,13 @@ def _twice(names: Iterable[str]) -> Iterator[str]:
         seen.add(name)
 
 
-def _step_problems(step: Step, offer: Offer | None, faults: Mapping[str, Fault]) -> Iterator[str]:
-    fault = faults.get(step.fault)
+def _step_problems(step: Step, offer: Offer | None, known: Mapping[str, Kind]) -> Iterator[str]:
+    fault = known.get(step.fault)
     if fault is None:
-        yield f"fault: no fault {step.fault!r}{meant(step.fault, faults)}"
+        yield f"fault: no fault {step.fault!r}{meant(step.fault, known)}"
         return
     if step.on.place not in fault.on:
-        fitting = [name for name, other in faults.items() if step.on.place in other.on]
+        fitting = [name for name, other in known.items() if step.on.place in other.on]
         yield f"fault: {fault.name} can't be put on {step.on}; on a {step.on.place} there are: {', '.join(fitting)}"
     if fault.lasting and (step.lasts is None or not step.lasts.seconds):
         yield f'lasts: missing; {fault.name} lasts until it is healed, so write e.g. lasts = "5s"'
@@ -70,7 +70,7 @@ def _step_problems(step: Step, offer: Offer | None, faults: Mapping[str, Fault])
         yield from _offer_problems(step, fault, offer)
 
 
-def _argument_problems(step: Step, fault: Fault) -> Iterator[str]:
+def _argument_problems(step: Step, fault: Kind) -> Iterator[str]:
     for name, value in step.arguments.items():
         if name not in fault.parameters:
             yield f"with {name}: {fault.name} has no such argument{meant(name, fault.parameters)}"
@@ -81,7 +81,7 @@ def _argument_problems(step: Step, fault: Fault) -> Iterator[str]:
             yield f"with {name}: missing; {fault.name} needs it ({parameter.takes})"
 
 
-def _offer_problems(step: Step, fault: Fault, offer: Offer) -> Iterator[str]:
+def _offer_problems(step: Step, fault: Kind, offer: Offer) -> Iterator[str]:
     if step.on not in offer.subjects:
         yield f"on: the target has no {step.on}; it has: {_listed(offer.subjects, step.on.place)}"
     for need in sorted(fault.needs - offer.capabilities):
@@ -95,7 +95,7 @@ def _listed(subjects: Iterable[Subject], place: Place) -> str:
     return ", ".join(str(subject) for subject in same or every) or "nothing to put a fault on"
 
 
-def _late(schedule: Schedule, windows: Iterable[Window]) -> Iterator[str]:
+def _late(schedule: Schedule, windows: Iterable[Planned]) -> Iterator[str]:
     limit = schedule.duration.seconds
     for window in windows:
         if window.end > limit + HAIR:
@@ -105,18 +105,18 @@ def _late(schedule: Schedule, windows: Iterable[Window]) -> Iterator[str]:
             )
 
 
-def _clashes(windows: list[Window], faults: Mapping[str, Fault]) -> Iterator[str]:
+def _clashes(windows: list[Planned], known: Mapping[str, Kind]) -> Iterator[str]:
     for one, other in combinations(sorted(windows, key=lambda window: window.start), 2):
         first, second = one.step, other.step
-        if first.on == second.on and _slot(first, faults) == _slot(second, faults) and one.overlaps(other):
+        if first.on == second.on and _slot(first, known) == _slot(second, known) and one.overlaps(other):
             yield (
                 f"step {second.name}: at: {second.fault} would begin while {first.fault} of {first.name} is in force, "
                 f'and on {second.on} they exclude each other; begin later, or write after = "{first.name}"'
             )
 
 
-def _slot(step: Step, faults: Mapping[str, Fault]) -> str:
-    return faults[step.fault].slot if step.fault in faults else ""
+def _slot(step: Step, known: Mapping[str, Kind]) -> str:
+    return known[step.fault].slot if step.fault in known else ""
 
 
 def meant(word: str, known: Iterable[str]) -> str:

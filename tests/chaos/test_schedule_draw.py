@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.chaos.schedule import Place, ScheduleError, Subject
 from holdfast.chaos.schedules.draw import draw
-from holdfast.chaos.schedules.faults import FAULTS
+from holdfast.chaos.schedules.kinds import KINDS
 from holdfast.chaos.schedules.text import dump, parse
 from holdfast.chaos.schedules.validate import problems
 
@@ -22,7 +22,7 @@ def test_a_seed_gives_this_schedule_on_every_version() -> None:
     assert drawn.describe().splitlines() == [
         "drawn-4711: 5 faults in 60s, seed 4711",
         "  1-kill   node:a  kill, at 34.981s, for 9.157s",
-        "  2-delay  link:b  delay delay=0.066s real direction=both jitter=0s real, at 37.277s, for 6.853s",
+        "  2-delay  link:b  delay direction=up jitter=0s real seconds=0.452s real, at 37.277s, for 6.853s",
         "  3-reset  link:b  reset, at 39.377s, once",
         "  4-cut    link:a  cut, at 39.658s, for 17.095s",
         "  5-kill   node:a  kill, at 53.896s, for 4.161s",
@@ -32,7 +32,7 @@ def test_a_seed_gives_this_schedule_on_every_version() -> None:
 @given(
     seed=st.integers(0, 2**64),
     number=st.integers(0, 6),
-    kinds=st.sets(st.sampled_from(sorted(FAULTS)), min_size=1),
+    kinds=st.sets(st.sampled_from(sorted(KINDS)), min_size=1),
     rest=st.sampled_from([0.0, 0.5, 2.0]),
     calm=st.sampled_from([0.0, 20.0]),
 )
@@ -41,19 +41,19 @@ def test_every_drawn_schedule_is_sound(seed: int, number: int, kinds: set[str], 
     assert not list(problems(drawn))
     assert (len(drawn.steps), drawn.seed) == (number, seed)
     assert {step.fault for step in drawn.steps} <= kinds
-    windows = drawn.windows()
+    windows = drawn.planned()
     assert all(window.end <= 120.0 - calm for window in windows)
     assert all(2.0 <= step.lasts.seconds <= 9.0 for step in drawn.steps if step.lasts)
     for one, other in pairwise(windows):
         assert one.start <= other.start
     for fault in drawn.steps:
-        assert fault.arguments.keys() == FAULTS[fault.fault].parameters.keys()
+        assert fault.arguments.keys() == KINDS[fault.fault].parameters.keys()
     assert parse(dump(drawn)) == drawn
 
 
 @given(st.integers(0, 1000), st.randoms(use_true_random=False))
 def test_the_order_of_the_inputs_does_not_matter(seed: int, shuffler: object) -> None:
-    kinds, subjects = sorted(FAULTS), list(SUBJECTS)
+    kinds, subjects = sorted(KINDS), list(SUBJECTS)
     expected = draw(seed, 5, subjects, kinds, 60.0)
     shuffler.shuffle(kinds)  # type: ignore[attr-defined]  # hypothesis types it as object
     shuffler.shuffle(subjects)  # type: ignore[attr-defined]  # hypothesis types it as object
@@ -66,7 +66,7 @@ def test_faults_that_exclude_each_other_fill_one_subject_without_overlap(rest: f
         drawn = draw(
             seed, 5, [Subject(Place.LINK, "a")], ["cut", "refuse", "stall", "reset"], 60.0, longest=4.0, rest=rest
         )
-        windows = sorted(drawn.windows(), key=lambda window: window.start)
+        windows = sorted(drawn.planned(), key=lambda window: window.start)
         gaps = [after.start - before.end for before, after in pairwise(windows)]
         assert all(gap >= rest - 1e-9 for gap in gaps)
 
@@ -74,13 +74,20 @@ def test_faults_that_exclude_each_other_fill_one_subject_without_overlap(rest: f
 def test_others_do_overlap_now_and_then() -> None:
     overlapping = 0
     for seed in range(40):
-        one, other = draw(seed, 2, SUBJECTS, ["cut", "delay"], 30.0).windows()
+        one, other = draw(seed, 2, SUBJECTS, ["cut", "delay"], 30.0).planned()
         overlapping += one.overlaps(other)
     assert 0 < overlapping < 40
 
 
+@pytest.mark.parametrize("duration", [10.0006, 9.9999])
+def test_a_duration_off_the_grid_is_not_overrun(duration: float) -> None:
+    for seed in range(200):
+        [only] = draw(seed, 1, SUBJECTS, ["stop"], duration, shortest=9.0, longest=duration).planned()
+        assert only.end <= duration
+
+
 def test_different_seeds_give_different_schedules() -> None:
-    assert len({dump(draw(seed, 3, SUBJECTS, FAULTS, 60.0)) for seed in range(50)}) == 50
+    assert len({dump(draw(seed, 3, SUBJECTS, KINDS, 60.0)) for seed in range(50)}) == 50
 
 
 @pytest.mark.parametrize(

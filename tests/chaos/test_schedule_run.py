@@ -12,7 +12,7 @@ import pytest
 from holdfast.chaos.schedule import Place, Schedule, ScheduleError, Since, Step, Subject, Time
 from holdfast.chaos.schedules.draw import draw
 from holdfast.chaos.schedules.execute import FaultError, Log, MonotonicClock, run
-from holdfast.chaos.schedules.faults import FAULTS
+from holdfast.chaos.schedules.kinds import KINDS
 
 R = TypeVar("R")
 START = 1000.0
@@ -111,18 +111,19 @@ async def test_a_fault_lasts_from_when_it_is_in_force_and_the_log_has_all_four_m
     clock = JumpingClock()
     log = await clock.live(run(schedule(step("a", 5, 10)), Notes(clock, inject_a=1.5, heal_a=0.5), clock))
     [spell] = log.spells
-    assert (spell.asked, spell.in_force, spell.heal_asked, spell.healed) == (1005.0, 1006.5, 1016.5, 1017.0)
+    assert (spell.asked, spell.in_force, spell.healing, spell.healed) == (1005.0, 1006.5, 1016.5, 1017.0)
     assert spell.sure == (1006.5, 1016.5)
     assert spell.possible == (1005.0, 1017.0)
     assert list(log.records()) == [
         {
             "step": "a",
-            "on": "link:a",
             "fault": "cut",
-            "asked": 5.0,
-            "in_force": 6.5,
-            "heal_asked": 16.5,
-            "healed": 17.0,
+            "subject": "a",
+            "text": "cut on link:a",
+            "asked_s": 5.0,
+            "in_force_s": 6.5,
+            "healing_s": 16.5,
+            "healed_s": 17.0,
             "trouble": "",
         }
     ]
@@ -250,14 +251,14 @@ async def test_drawn_schedules_are_carried_out_whole(seed: int) -> None:
     clock = JumpingClock()
     notes = Notes(clock)
     subjects = [Subject(place, name) for place in Place for name in "ab"]
-    drawn = draw(seed, 6, subjects, FAULTS, 60.0).scaled(0.2)
+    drawn = draw(seed, 6, subjects, KINDS, 60.0).scaled(0.2)
     log = await clock.live(run(drawn, notes, clock))
     assert log.clean
     lasting = sum(one.lasts is not None for one in drawn.steps)
     assert [len(drawn.steps), lasting] == [
         sum(verb == name for _, verb, _ in notes.noted) for name in ("inject", "heal")
     ]
-    for spell, window in zip(log.spells, sorted(drawn.windows(), key=lambda window: window.start), strict=True):
+    for spell, window in zip(log.spells, sorted(drawn.planned(), key=lambda window: window.start), strict=True):
         assert spell.asked - START == pytest.approx(window.start)
         assert (spell.healed or 0.0) - START == pytest.approx(window.end)
 
@@ -268,7 +269,7 @@ async def test_on_the_real_clock_no_fault_is_early_or_short() -> None:
     notes.clock = clock  # type: ignore[assignment]  # any clock that sleeps will do
     log = await asyncio.wait_for(run(schedule(step("a", 0.05, 0.1), duration=0.2), notes, clock), 30.0)
     [record] = log.records()
-    assert record["asked"] >= 0.05
-    assert record["heal_asked"] - record["in_force"] >= 0.0999
+    assert record["asked_s"] >= 0.05
+    assert record["healing_s"] - record["in_force_s"] >= 0.0999
     assert log.ended is not None
     assert log.ended - log.started >= 0.2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.capability import Capability
 from holdfast.catalogue import TimingKind
 from holdfast.chaos.schedule import Argument, Place, Schedule, ScheduleError, Since, Step, Subject, Time
-from holdfast.chaos.schedules.faults import FAULTS, Fault, Parameter, Takes
+from holdfast.chaos.schedules.kinds import KINDS, Kind, Parameter, Takes
 from holdfast.chaos.schedules.text import dump, load, parse
 from holdfast.chaos.schedules.validate import Offer, problems, validate
 
@@ -22,7 +22,7 @@ duration = "60s"
 name = "slow-a"
 on = "link:a"
 fault = "delay"
-with = { delay = "300ms real", direction = "down" }
+with = { seconds = "300ms real", direction = "down" }
 at = "5s"
 lasts = "20s"
 
@@ -53,7 +53,7 @@ def test_what_is_written_is_what_is_meant() -> None:
                 "slow-a",
                 Subject(Place.LINK, "a"),
                 "delay",
-                {"delay": Time(0.3, TimingKind.LATENCY), "direction": "down"},
+                {"seconds": Time(0.3, TimingKind.LATENCY), "direction": "down"},
                 at=Time(5.0),
                 lasts=Time(20.0),
             ),
@@ -69,13 +69,13 @@ def test_what_is_written_is_what_is_meant() -> None:
             Step("again", Subject(Place.STORE, "redis"), "failover", after="kill-b"),
         ),
     )
-    assert [(window.start, window.end) for window in schedule.windows()] == [(5.0, 25.0), (6.5, 16.5), (16.5, 16.5)]
+    assert [(window.start, window.end) for window in schedule.planned()] == [(5.0, 25.0), (6.5, 16.5), (16.5, 16.5)]
 
 
 def test_a_schedule_is_printed_one_line_a_step() -> None:
     assert parse(TEXT).describe().splitlines() == [
         "one node without its store: 3 faults in 60s",
-        "  slow-a  link:a       delay delay=0.3s real direction=down, at 5s, for 20s",
+        "  slow-a  link:a       delay direction=down seconds=0.3s real, at 5s, for 20s",
         "  kill-b  node:b       kill, 1.5s after slow-a is in-force, for 10s",
         "  again   store:redis  failover, 0s after kill-b is healed, once",
     ]
@@ -85,7 +85,8 @@ def test_the_time_scale_shrinks_stimuli_and_leaves_real_times_alone() -> None:
     scaled = parse(TEXT).scaled(0.5)
     slow, kill, _ = scaled.steps
     assert (scaled.duration, slow.at, slow.lasts, kill.at) == (Time(30.0), Time(2.5), Time(10.0), Time(0.75))
-    assert slow.arguments["delay"] == Time(0.3, TimingKind.LATENCY)
+    assert slow.arguments["seconds"] == Time(0.3, TimingKind.LATENCY)
+    assert slow.options() == {"seconds": 0.3, "direction": "down"}
     assert not list(problems(scaled))
 
 
@@ -99,7 +100,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
     """Sound ones of any names and figures: one subject a step, all within the duration."""
     steps: list[Step] = []
     for number, name in enumerate(draw(st.lists(words, unique=True, max_size=4))):
-        fault = draw(st.sampled_from(sorted(FAULTS.values(), key=lambda fault: fault.name)))
+        fault = draw(st.sampled_from(sorted(KINDS.values(), key=lambda fault: fault.name)))
         subject = Subject(draw(st.sampled_from(sorted(fault.on))), f"{number}-{draw(words)}")
         arguments = {key: _argument(draw, parameter) for key, parameter in fault.parameters.items()}
         lasts = draw(times.filter(lambda time: time.seconds > 0)) if fault.lasting else None
@@ -149,10 +150,10 @@ def test_a_file_is_read_and_a_missing_one_named(tmp_path: Path) -> None:
             'fault = "cut"',
             "step kill-b: fault: cut can't be put on node:b; on a node there are: term",
         ),
-        ('"300ms real"', '"300ms realy"', "[[step]] slow-a with delay: '300ms realy' is no time"),
-        ('"300ms real"', "0.3", "step slow-a: with delay: 0.3 does not fit; write a time like"),
-        ('"300ms real"', "[1]", "[[step]] slow-a with delay: must be text, a number"),
-        ('delay = "300ms real", ', "", "step slow-a: with delay: missing; delay needs it (time)"),
+        ('"300ms real"', '"300ms realy"', "[[step]] slow-a with seconds: '300ms realy' is no time"),
+        ('"300ms real"', "0.3", "step slow-a: with seconds: 0.3 does not fit; write a time like"),
+        ('"300ms real"', "[1]", "[[step]] slow-a with seconds: must be text, a number"),
+        ('seconds = "300ms real", ', "", "step slow-a: with seconds: missing; delay needs it (time)"),
         ('direction = "down"', 'direction = "left"', "with direction: left does not fit; write one of up, down, both"),
         ('direction = "down"', 'drection = "down"', "delay has no such argument; did you mean 'direction'?"),
         ('lasts = "20s"', "", "step slow-a: lasts: missing; delay lasts until it is healed"),
@@ -194,11 +195,11 @@ def test_faults_that_exclude_each_other_must_not_overlap_on_one_subject() -> Non
     )
     assert not found(cut, step("two", "link:b", "refuse", 15, 5))
     assert not found(cut, step("two", "link:a", "refuse", 20, 5))
-    assert not found(cut, step("two", "link:a", "delay", 15, 5, delay=Time(1.0)))
+    assert not found(cut, step("two", "link:a", "delay", 15, 5, seconds=Time(1.0)))
 
 
 def test_figures_in_tenths_that_touch_do_not_overlap() -> None:
-    first, second = step("one", "node:a", "pause", 0.1, 0.2), step("two", "node:a", "pause", 0.3, 1)
+    first, second = step("one", "node:a", "stop", 0.1, 0.2), step("two", "node:a", "stop", 0.3, 1)
     assert 0.1 + 0.2 > 0.3
     assert not found(first, second)
 
@@ -219,7 +220,7 @@ def test_a_target_is_asked_for_its_subjects_and_capabilities() -> None:
         "step one: fault: kill needs control.kill, which this target does not offer; "
         "it would with [[node]] start, or the hook `kill`"
     )
-    cut, kill = FAULTS["cut"], FAULTS["kill"]
+    cut, kill = KINDS["cut"], KINDS["kill"]
     takes = [OFFER.takes(cut, Subject(Place.LINK, "a")), OFFER.takes(kill, Subject(Place.NODE, "a"))]
     assert takes == [True, False]
     assert OFFER.kinds() == ["stall", "refuse", "cut", "reset", "restart"]
@@ -245,8 +246,8 @@ def test_a_time_is_a_stimulus_or_a_latency() -> None:
         Time(1.0, TimingKind.SEED)
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: str(fault.name))
-def test_every_fault_can_be_drawn_and_says_what_it_does(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", KINDS.values(), ids=lambda fault: str(fault.name))
+def test_every_fault_can_be_drawn_and_says_what_it_does(fault: Kind) -> None:
     assert fault.on
     assert fault.needs
     assert fault.doc

@@ -1,4 +1,4 @@
-"""The faults that a schedule can name, as data: where they go, what they take, what the target must offer.
+"""The kinds of faults that a schedule can name, as data: where they go, what they take, what the target must offer.
 
 Faults of one slot on one subject exclude each other: a path can't be cut and refused at once. Others may overlap.
 """
@@ -45,7 +45,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Kind:
     name: str
     on: frozenset[Place]
     slot: str
@@ -70,48 +70,49 @@ _BACK = frozenset({Capability.CONTROL_RESTART})
 
 _DIRECTION = Parameter(Takes.WORD, default="both", words=("up", "down", "both"))
 _NO_TIME = Parameter(Takes.TIME, default=Time(0.0, TimingKind.LATENCY))
-_JITTERED = {"delay": _delay(0.05, 0.5), "jitter": _NO_TIME}
+_JITTERED = {"seconds": _delay(0.05, 0.5), "jitter": _NO_TIME}
 _SOME = {"share": Parameter(Takes.SHARE, low=0.01, high=0.3), "direction": _DIRECTION}
 
-_ALL: Iterable[Fault] = (
-    Fault("delay", _STREAMS, "delay", _LATENCY, "hold everything for a while", {**_JITTERED, "direction": _DIRECTION}),
-    Fault(
-        "bandwidth",
+_ALL: Iterable[Kind] = (
+    Kind("delay", _STREAMS, "delay", _LATENCY, "hold everything for a while", {**_JITTERED, "direction": _DIRECTION}),
+    Kind(
+        "rate",
         _STREAMS,
-        "bandwidth",
+        "rate",
         _LATENCY,
         "let only so many kilobytes a second through",
-        {"rate": Parameter(Takes.NUMBER, low=1, high=100), "direction": _DIRECTION},
+        {"kilobytes": Parameter(Takes.NUMBER, low=1, high=100), "direction": _DIRECTION},
     ),
-    Fault("stall", _STREAMS, "path", _PARTITION, "hold everything until healed", {"direction": _DIRECTION}),
-    Fault("refuse", _TCP, "path", _PARTITION, "refuse connections and reset those that stand"),
-    Fault("cut", _TCP, "path", _PARTITION, "reset connections, now and whenever one comes"),
-    Fault("reset", _TCP, "path", _PARTITION, "reset the connections that stand, once", lasting=False),
-    Fault("loss", _UDP, "loss", _PARTITION, "lose a share of the datagrams", _SOME),
-    Fault("duplicate", _UDP, "duplicate", _PARTITION, "deliver a share of the datagrams twice", _SOME),
-    Fault("reorder", _UDP, "reorder", _PARTITION, "let a share of the datagrams be overtaken", _SOME),
-    Fault("corrupt", _UDP, "corrupt", _PARTITION, "flip bits in a share of the datagrams", _SOME),
-    Fault("rebind", _UDP, "path", _PARTITION, "go on from another source port, once", lasting=False),
-    Fault("term", _NODE, "process", _BACK | {Capability.CONTROL_TERM}, "SIGTERM; healed by a start"),
-    Fault("kill", _NODE, "process", _BACK | {Capability.CONTROL_KILL}, "SIGKILL; healed by a start"),
-    Fault("pause", _NODE, "process", frozenset({Capability.CONTROL_PAUSE}), "SIGSTOP; healed by SIGCONT"),
-    Fault("restart", _NODE, "process", _BACK, "kill and start again, once", lasting=False),
-    Fault(
-        "skew",
+    Kind("stall", _STREAMS, "path", _PARTITION, "hold everything until healed", {"direction": _DIRECTION}),
+    Kind("refuse", _TCP, "path", _PARTITION, "refuse connections and reset those that stand"),
+    Kind("cut", _TCP, "path", _PARTITION, "reset connections, now and whenever one comes"),
+    Kind("reset", _TCP, "path", _PARTITION, "reset the connections that stand, once", lasting=False),
+    Kind("loss", _UDP, "loss", _PARTITION, "lose a share of the datagrams", _SOME),
+    Kind("duplicate", _UDP, "duplicate", _PARTITION, "deliver a share of the datagrams twice", _SOME),
+    Kind("reorder", _UDP, "reorder", _PARTITION, "let a share of the datagrams be overtaken", _SOME),
+    Kind("corrupt", _UDP, "corrupt", _PARTITION, "flip bits in a share of the datagrams", _SOME),
+    Kind("rebind", _UDP, "path", _PARTITION, "go on from another source port, once", lasting=False),
+    Kind("term", _NODE, "process", _BACK | {Capability.CONTROL_TERM}, "SIGTERM; healed by a start"),
+    Kind("kill", _NODE, "process", _BACK | {Capability.CONTROL_KILL}, "SIGKILL; healed by a start"),
+    Kind("stop", _NODE, "process", frozenset({Capability.CONTROL_PAUSE}), "SIGSTOP; healed by SIGCONT"),
+    Kind("restart", _NODE, "process", _BACK, "kill and start again, once", lasting=False),
+    Kind(
+        "clock",
         _NODE,
         "process",
         _BACK | {Capability.CLOCK},
         "start again with a clock that is off",
         {
-            "offset": Parameter(Takes.TIME, low=1, high=300, kind=TimingKind.STIMULUS),
+            "seconds": Parameter(Takes.TIME, low=1, high=300, kind=TimingKind.STIMULUS),
             "direction": Parameter(Takes.WORD, default="ahead", words=("ahead", "behind")),
         },
     ),
-    Fault("down", _STORE, "process", _REDIS, "stop it; healed by a start with its data"),
-    Fault("frozen", _STORE, "process", _REDIS, "SIGSTOP; healed by SIGCONT"),
-    Fault("failover", _STORE, "process", _REDIS, "make another one the primary, once", lasting=False),
-    Fault("slow", _STORE, "delay", _REDIS, "delay every answer", _JITTERED),
-    Fault("replica-lost", _STORE, "replica", _REDIS, "cut the link to its replica"),
+    Kind("down", _STORE, "process", _REDIS, "stop it; healed by a start with its data"),
+    Kind("empty", _STORE, "process", _REDIS, "stop it; healed by a start without its data"),
+    Kind("frozen", _STORE, "process", _REDIS, "SIGSTOP; healed by SIGCONT"),
+    Kind("failover", _STORE, "process", _REDIS, "make another one the primary, once", lasting=False),
+    Kind("slow", _STORE, "delay", _REDIS, "delay every answer", _JITTERED),
+    Kind("replica-lost", _STORE, "replica", _REDIS, "cut the link to its replica"),
 )
 
-FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in _ALL}
+KINDS: Mapping[str, Kind] = {fault.name: fault for fault in _ALL}
