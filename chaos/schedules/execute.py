@@ -126,6 +126,7 @@ async def run(
     """
     validate(schedule, known=known)
     kept = Log(schedule) if log is None else log
+    kept.schedule = schedule
     execution = _Execution(schedule, actions, clock, kept, known, heal_deadline)
     try:
         await execution.perform()
@@ -178,7 +179,10 @@ class _Execution:
         except* FaultError as errors:
             failed += errors.exceptions
         if failed:  # outside of the handler, which would make a group of it again
-            raise failed[0]
+            first, *others = failed
+            for other in others:
+                first.add_note(str(other))
+            raise first
         await self._sleep_until(self.log.started + self.schedule.duration.seconds)
 
     async def _perform(self, step: Step) -> None:

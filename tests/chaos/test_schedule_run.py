@@ -230,6 +230,26 @@ async def test_what_can_not_be_healed_is_told_and_keeps_nobody_from_healing_the_
     assert [spell.healed is None for spell in log.spells] == [False, True, False]
 
 
+async def test_what_fails_on_being_stopped_is_told_too() -> None:
+    clock, log = JumpingClock(), Log(schedule())
+
+    class Clumsy(Notes):
+        async def inject(self, step: Step) -> None:
+            try:
+                await super().inject(step)
+            except asyncio.CancelledError:
+                raise OSError(f"{step.name} fell over") from None
+
+    notes = Clumsy(clock, inject_b=9.0)
+    notes.failing = {"inject_a": 1}
+    planned = schedule(step("b", 1, 5), step("a", 2, 5))
+    with pytest.raises(FaultError, match="inject_a is broken") as raised:
+        await clock.live(run(planned, notes, clock, log))
+    assert raised.value.__notes__ == ["step b: could not inject cut on link:b: b fell over"]
+    assert notes.verbs() == ["inject b", "inject a", "heal a", "heal b"]
+    assert log.schedule is planned
+
+
 async def test_a_heal_that_hangs_has_a_deadline() -> None:
     clock, log = JumpingClock(), Log(schedule())
     notes = Notes(clock, heal_a=math.inf)

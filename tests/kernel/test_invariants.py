@@ -81,6 +81,11 @@ def test_a_belated_release_must_not_end_a_newer_hold() -> None:
     assert invariants.one_holder(history).judged is Judged.VIOLATED
 
 
+def test_a_grant_that_was_given_back_before_it_was_answered_proves_nothing() -> None:
+    history = History.of([done("a", "acquire", 0, 5), done("a", "release", 2, 3), done("b", "acquire", 1, 4)])
+    assert invariants.one_holder(history).judged is Judged.HOLDS
+
+
 def test_a_crowd_is_counted_by_clients() -> None:
     crowd = [done(f"c{number}", "acquire", number, number + 0.5) for number in range(4)]
     history = History.of([*crowd, done("c0", "acquire", 4, 5), done("c1", "release", 2.6, 2.7)])
@@ -148,6 +153,7 @@ def test_who_still_waits_must_not_be_overtaken_unless_it_left() -> None:
     assert invariants.fifo(queue(served, done("x", "leave", 8, 9, item="x"))).judged is Judged.HOLDS
     assert invariants.fifo(queue(served, lost("x", "leave", 8, item="x"))).judged is Judged.HOLDS
     assert invariants.fifo(queue(served, done("x", "leave", 12, 13, item="x"))).judged is Judged.VIOLATED
+    assert invariants.fifo(queue(served, done("x", "leave", -2, -1, item="x"))).judged is Judged.VIOLATED
     served_after_all = done("s", "serve", 12, 13, item="x")
     assert invariants.fifo(queue(served, lost("x", "leave", 8, item="x"), served_after_all)).judged is Judged.VIOLATED
 

@@ -8,7 +8,7 @@ times are small whole numbers, so that touching and equal stamps come up often.
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -33,13 +33,10 @@ class Deed:
     takes: int
 
 
-def deeds(*names: str) -> st.SearchStrategy[Deed]:
-    return st.builds(Deed, st.sampled_from(names), OUTCOMES, st.integers(0, 3), st.integers(0, 3))
-
-
 def lives(*names: str, clients: int = 3, most: int = 2) -> st.SearchStrategy[list[list[Deed]]]:
     """What each client does, one after the other; after an unknown outcome it gives up and goes on."""
-    return st.lists(st.lists(deeds(*names), max_size=most), min_size=1, max_size=clients)
+    deeds = st.builds(Deed, st.sampled_from(names), OUTCOMES, st.integers(0, 3), st.integers(0, 3))
+    return st.lists(st.lists(deeds, max_size=most), min_size=1, max_size=clients)
 
 
 def carried_out(clients: Sequence[Sequence[Deed]]) -> History:
@@ -59,6 +56,7 @@ def place(operation: Operation) -> int:
 
 
 Check = Callable[[History], Result]
+Step = Callable[[Hashable, Operation], tuple[Hashable] | None]
 
 
 def agree(check: Check, history: History, possible: bool) -> None:
@@ -96,9 +94,6 @@ def orders(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
 
 def explained(history: History, fits: Callable[[Sequence[Operation]], bool]) -> bool:
     return any(fits(order) for chosen in choices(history.operations) for order in orders(chosen))
-
-
-# At most one holder
 
 
 def held_in_turn(order: Sequence[Operation]) -> bool:
@@ -206,19 +201,23 @@ def test_at_most_so_many_holders_is_exact(clients: list[list[Deed]], count: int)
         agree(partial(invariants.at_most, count=count), history, explained(history, room))
 
 
-# Linearizability
+@lru_cache(maxsize=10_000)
+def stepwise(operations: tuple[Operation, ...], state: Hashable, step: Step) -> bool:
+    """The same step by step, where there are too many orders: turn back where the object could not have done it."""
+    if not any(operation.ok for operation in operations):
+        return True  # the rest need not have happened
+    for first in operations:
+        if first.possible and not any(other.before(first) for other in operations if other.possible):
+            after = step(state, first)
+            if after and stepwise(tuple(other for other in operations if other is not first), after[0], step):
+                return True
+    return False
 
 
-def as_lock(order: Sequence[Operation]) -> bool:
-    holder = None
-    for operation in order:
-        if operation.what == "acquire":
-            if holder not in (None, operation.client):
-                return False
-            holder = operation.client
-        elif holder == operation.client:
-            holder = None
-    return True
+def as_lock(holder: Hashable, operation: Operation) -> tuple[Hashable] | None:
+    if operation.what == "acquire":
+        return (operation.client,) if holder in (None, operation.client) else None
+    return (None if holder == operation.client else holder,)
 
 
 @given(lives("acquire", "release"))
@@ -227,17 +226,13 @@ def test_a_linearizable_lock_is_exact(clients: list[list[Deed]]) -> None:
     history = carried_out(clients)
     if "acquire" in history.names:
         result = invariants.linearizable(history, invariants.Lock())
-        assert (result.judged is Judged.HOLDS) == explained(history, as_lock)
+        assert (result.judged is Judged.HOLDS) == stepwise(history.operations, None, as_lock)
 
 
-def as_register(order: Sequence[Operation]) -> bool:
-    state: object = 0
-    for operation in order:
-        if operation.what == "write":
-            state = operation.argument
-        elif operation.ok and operation.value != state:
-            return False
-    return True
+def as_register(value: Hashable, operation: Operation) -> tuple[Hashable] | None:
+    if operation.what == "write":
+        return (operation.argument,)
+    return (value,) if operation.value == value or not operation.ok else None
 
 
 @given(lives("write", "read"), st.lists(st.integers(0, 5), min_size=6, max_size=6))
@@ -254,7 +249,7 @@ def test_an_atomic_register_is_exact(clients: list[list[Deed]], figures: list[in
         for operation, figure in zip(made, figures, strict=False)
     )
     if "write" in history.names:
-        agree(partial(invariants.atomic_register, start=0), history, explained(history, as_register))
+        agree(partial(invariants.atomic_register, start=0), history, stepwise(history.operations, 0, as_register))
 
 
 @given(lives("write", "read"), st.lists(st.integers(0, 2), min_size=9, max_size=9))
@@ -265,15 +260,12 @@ def test_a_linearizable_register_is_exact(clients: list[list[Deed]], figures: li
         for operation, figure in zip(carried_out(clients), figures, strict=False)
     )
     if "write" in history.names:
-        possible = explained(history, as_register)
+        possible = stepwise(history.operations, 0, as_register)
         for ask in (
             partial(invariants.linearizable, model=invariants.Register(0)),
             partial(invariants.atomic_register, start=0),
         ):
             assert (ask(history).judged is Judged.HOLDS) == possible
-
-
-# Order
 
 
 @given(lives("acquire"), st.lists(st.integers(0, 4), min_size=9, max_size=9), st.booleans())
@@ -305,32 +297,14 @@ def test_one_leader_per_term_is_exact(seen: list[tuple[str, int, Outcome]]) -> N
     agree(invariants.one_leader_per_term, history, len(leaders) == len({term for term, _ in leaders}))
 
 
-# Queues
-
-
-Waiting = tuple[object, ...]
-
-
-def queued(waiting: Waiting, operation: Operation) -> Waiting | None:
+def as_queue(waiting: Hashable, operation: Operation) -> tuple[Hashable] | None:
+    assert isinstance(waiting, tuple)
     item = operation.subject
     if operation.what == "enqueue":
-        return (*waiting, item)
+        return ((*waiting, item),)
     if operation.what == "leave":
-        return tuple(other for other in waiting if other != item)
-    return waiting[1:] if waiting and item in (None, waiting[0]) else None
-
-
-@lru_cache(maxsize=10_000)
-def as_queue(operations: tuple[Operation, ...], waiting: Waiting = ()) -> bool:
-    """Step by step, since there are more of them: turn back where the queue could not have done it."""
-    if not any(operation.ok for operation in operations):
-        return True  # the rest need not have happened
-    for first in operations:
-        if first.possible and not any(other.before(first) for other in operations if other.possible):
-            after = queued(waiting, first)
-            if after is not None and as_queue(tuple(other for other in operations if other is not first), after):
-                return True
-    return False
+        return (tuple(other for other in waiting if other != item),)
+    return (waiting[1:],) if waiting and item in (None, waiting[0]) else None
 
 
 @st.composite
@@ -362,10 +336,7 @@ def _timed(draw: st.DrawFn, what: str, item: str, at: int) -> Operation:
 @given(queues())
 @thorough
 def test_fifo_is_exact(history: History) -> None:
-    agree(invariants.fifo, history, as_queue(history.operations))
-
-
-# Items
+    agree(invariants.fifo, history, stepwise(history.operations, (), as_queue))
 
 
 @st.composite
