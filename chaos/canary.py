@@ -44,8 +44,8 @@ class Question(Protocol):
 class RedisQuestion:
     """SET with a fresh value, so that a look past the link can tell whether it was run."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self) -> None:
+        self.key = f"holdfast:canary:{uuid.uuid4().hex}"
         self.value = ""
 
     def request(self) -> bytes:
@@ -64,6 +64,25 @@ class HttpQuestion:
 
     def complete(self, answer: bytes) -> bool:
         return b"\r\n\r\n" in answer
+
+
+async def stored(port: int, question: RedisQuestion) -> bool:
+    """Whether the question was run, asked of the Redis itself."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(f"GET {question.key}\r\n".encode())
+        async with asyncio.timeout(CONNECT_DEADLINE):
+            return question.value.encode() in await reader.readuntil(b"\r\n") + await _rest(reader)
+    finally:
+        writer.close()
+
+
+async def _rest(reader: asyncio.StreamReader) -> bytes:
+    try:
+        async with asyncio.timeout(0.05):
+            return await reader.readuntil(b"\r\n")
+    except TimeoutError:  # a missing key has no second line
+        return b""
 
 
 class Canary:

@@ -44,6 +44,15 @@ class Faults:
         await self.heal(window)
         self._insist(window)
 
+    @asynccontextmanager
+    async def stimulus(self, what: str, subject: str) -> AsyncIterator[Window]:
+        """What the harness itself does to the target, such as a burst; the block adds the receipts."""
+        window = Window(Fault(what, subject), time.monotonic(), time.monotonic())
+        self._context.windows.append(window)
+        yield window
+        window.healing = window.healed = time.monotonic()
+        self._insist(window)
+
     async def inject(self, kind: str, subject: str, **options: Option) -> Window:
         window = Window(Fault(kind, subject, options), time.monotonic())
         injected = await self._plane.inject(window.fault)

@@ -1,6 +1,5 @@
 """Administration: instances, characters, drain mode, and a janitor pass on demand."""
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -120,7 +119,7 @@ class Admin:
                 "globalDrainMode": settings.drain,
                 "maintenanceMode": settings.maintenance,
                 "instanceDrainModes": modes,
-                "timestamp": int(time.time() * 1000),
+                "timestamp": int(self.node.events.wall_clock() * 1000),
             }
         )
 

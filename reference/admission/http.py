@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable
+from email.utils import formatdate
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -35,6 +36,12 @@ class Http:
         self.node = node
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        reply = await self.reply(request)
+        if self.node.settings.clock_offset:  # answers are dated by this node's clock, right or wrong
+            reply.headers["Date"] = formatdate(self.node.events.wall_clock(), usegmt=True)
+        return reply
+
+    async def reply(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self.route(request, segments(request.raw_path))
         except Refusal as refusal:

@@ -132,7 +132,7 @@ class Sockets:
             "sessionId": socket.session["sessionId"],
             "characterId": socket.session["characterId"],
             "heartbeatIntervalSeconds": plain(self.node.settings.heartbeat_interval),
-            "timestamp": int(time.time() * 1000),
+            "timestamp": int(self.node.events.wall_clock() * 1000),
         }
         await socket.ws.send_str(json.dumps(frame | first))
 
@@ -162,7 +162,9 @@ class Sockets:
 
     async def acknowledge(self, socket: Socket) -> None:
         """At once and whatever Redis does: the socket is alive."""
-        await socket.ws.send_str(json.dumps({"type": "heartbeat_ack", "timestamp": int(time.time() * 1000)}))
+        await socket.ws.send_str(
+            json.dumps({"type": "heartbeat_ack", "timestamp": int(self.node.events.wall_clock() * 1000)})
+        )
 
     def beat(self, socket: Socket) -> None:
         """Beats that come while one is under way are written as one after it."""

@@ -1,0 +1,106 @@
+"""Faults on one link, each with the receipt of canaries that went through it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from holdfast.chaos.canary import Canary, Question, RedisQuestion, Seen, stored
+from holdfast.deployment import Link
+from holdfast.fault import Fault, Receipt
+
+# A stall is seen by silence of so long, where an answer takes a millisecond.
+SILENCE = 0.3
+# What is healed answers by then; a reconnect may have to wait for a retransmission.
+HEALED = 5.0
+
+
+class LinkFault:
+    """One fault on one link, watched by a canary that stood there before and one that comes under it."""
+
+    def __init__(self, fault: Fault, link: Link, ask: Callable[[], Question], store_port: int | None) -> None:
+        self._fault = fault
+        self._link = link
+        self._ask = ask
+        self._store_port = store_port
+        self._question = ask()
+        self._before = Canary(link.port, self._question)
+        self._calm: Seen
+
+    async def put(self) -> "LinkFault":
+        self._calm = await self._before.ask(HEALED)
+        await _apply(self._fault, self._link)
+        return self
+
+    async def proof(self) -> Receipt:
+        if not self._calm.answered:
+            return Receipt(f"{self._link.name}: {self._calm.describe()} even before the fault", proven=False)
+        fresh, patience = Canary(self._link.port, self._ask()), self._patience()
+        old, new = await asyncio.gather(self._before.ask(patience), fresh.ask(patience))
+        fresh.close()
+        text = (
+            f"{self._link.name}: {self._calm.describe()} before; under {self._fault.kind} on the connection that stood "
+            f"{old.describe()}, on a new one {new.describe()}"
+        )
+        proven = self._fits(old) and self._fits(new)
+        if self._fault.kind in ("stall", "lose") and self._store_port and isinstance(self._question, RedisQuestion):
+            ran = await stored(self._store_port, self._question)
+            text += f"; the command {'was run' if ran else 'did not get there'}"
+            proven = proven and ran == (self._direction() == "down")
+        return Receipt(text, proven)
+
+    async def heal(self) -> Receipt:
+        if self._fault.kind == "lose":
+            await self._link.cut()
+        await self._link.heal()
+        self._before.close()
+        seen = await answers(self._link.port, self._ask)
+        return Receipt(f"{self._link.name}: healed, {seen.describe()}", seen.answered)
+
+    def _patience(self) -> float:
+        return 2 * self._span(1) + HEALED if self._fault.kind == "delay" else SILENCE
+
+    def _fits(self, seen: Seen) -> bool:
+        match self._fault.kind:
+            case "delay":
+                return seen.answered and seen.seconds >= self._span(-1) * 0.98
+            case "stall" | "lose":
+                return not seen.answered and not seen.gone
+        return seen.gone  # refuse, cut
+
+    def _direction(self) -> str:
+        return "down" if self._fault.kind == "lose" else str(self._fault.options.get("direction", "both"))
+
+    def _span(self, sign: int) -> float:
+        """The shortest (-1) or longest (1) time that the delay adds to a question and its answer."""
+        seconds, jitter = (float(self._fault.options.get(name, 0.0)) for name in ("seconds", "jitter"))
+        return (2 if self._direction() == "both" else 1) * (seconds + sign * jitter)
+
+
+async def _apply(fault: Fault, link: Link) -> None:
+    options = fault.options
+    direction = str(options.get("direction", "both"))
+    match fault.kind:
+        case "delay":
+            await link.delay(float(options["seconds"]), float(options.get("jitter", 0.0)), direction)
+        case "stall":
+            await link.stall(direction)
+        case "lose":  # answers are held, and lost with the connection in the end
+            await link.stall("down")
+        case "refuse":
+            await link.refuse()
+        case "cut":
+            await link.cut()
+        case _:
+            raise ValueError(f"{fault.describe()}: a link knows delay, stall, lose, refuse and cut")
+
+
+async def answers(port: int, ask: Callable[[], Question]) -> Seen:
+    """Asked until there is an answer, since what listens there may just be coming back."""
+    end = time.monotonic() + HEALED
+    while True:
+        canary = Canary(port, ask())
+        seen = await canary.ask(max(0.1, end - time.monotonic()))
+        canary.close()
+        if seen.answered or time.monotonic() > end:
+            return seen
+        await asyncio.sleep(0.02)

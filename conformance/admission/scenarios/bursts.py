@@ -1,0 +1,32 @@
+"""Many calls at once, with the receipt that they really were under way at once."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from holdfast.conformance.admission.client import Admission
+from holdfast.conformance.admission.wire import Answer
+from holdfast.fault import Receipt
+from holdfast.faults import Faults
+
+Call = Callable[[], Coroutine[Any, Any, Answer]]
+# A burst of which fewer were ever in flight together is a queue of single calls.
+TOGETHER = 0.25
+
+
+async def burst(admission: Admission, faults: Faults, calls: Sequence[Call], subject: str) -> list[Answer]:
+    async with faults.stimulus(f"{len(calls)} at once", subject) as window:
+        answers = await admission.parallel([partial(call) for call in calls], at_once=len(calls))
+        most = _most_in_flight(answers)
+        receipt = Receipt(f"{most} of {len(calls)} were in flight together", most >= TOGETHER * len(calls))
+        window.receipts.append(receipt)
+    return answers
+
+
+def _most_in_flight(answers: Sequence[Answer]) -> int:
+    moments = sorted([(answer.sent, 1) for answer in answers] + [(answer.received, -1) for answer in answers])
+    now = most = 0
+    for _, change in moments:
+        now += change
+        most = max(most, now)
+    return most
