@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from holdfast.chaos.canary import HttpQuestion, RedisQuestion
 from holdfast.chaos.linkfaults import LinkFault
 from holdfast.chaos.processes import Killed, Restarted, Skewed, Stopped, StoreDown, StoreFrozen, Terminated
+from holdfast.chaos.storm import DrawnStorm
 from holdfast.deployment import Deployment, Link, Node
-from holdfast.fault import Fault, Injected
+from holdfast.fault import Fault, Injected, Storm
 
 
 class Plane:
@@ -35,6 +36,9 @@ class Plane:
             link, _ = await self._client_link(node)
             return await LinkFault(fault, link, HttpQuestion, None).put()
         return await self._on_node(fault, self._deployment.nodes[fault.subject])
+
+    def storm(self, seed: int, seconds: float, scale: float) -> Storm:
+        return DrawnStorm.over(self._deployment, seed, seconds, scale)
 
     async def _client_link(self, node: str) -> tuple[Link, str]:
         if node not in self._client_links:

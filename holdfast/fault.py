@@ -5,7 +5,7 @@ clients and a node) and `redis` (the store itself).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -43,10 +43,25 @@ class Injected(Protocol):
         """Take it back; what is seen of that."""
 
 
+class Storm(Protocol):
+    """A drawn schedule of faults, the same whenever it is drawn with the same seed."""
+
+    def lines(self) -> Sequence[str]:
+        """One for each step: when, what, on whom, how long."""
+
+    async def run(
+        self, inject: Callable[[Fault], Awaitable["Window"]], heal: Callable[["Window"], Awaitable[None]]
+    ) -> None:
+        """To its end, with everything healed."""
+
+
 class FaultPlane(Protocol):
     """Puts faults on one deployment."""
 
     async def inject(self, fault: Fault) -> Injected: ...
+
+    def storm(self, seed: int, seconds: float, scale: float) -> Storm:
+        """Faults drawn with this seed over so many of the spec's seconds."""
 
     async def client_url(self, node: str) -> str:
         """A URL of this node that leads through the link `<node>-client`."""

@@ -13,6 +13,9 @@ from holdfast.context import Context
 from holdfast.fault import Fault, FaultPlane, Injected, Option, Window
 from holdfast.finding import Inconclusive
 
+# Schedules of one seed; the next seed's come behind them.
+_DRAWS = 1_000_003
+
 
 class Faults:
     """The fault plane of a check's deployment, with every window noted in transcript and report."""
@@ -53,12 +56,26 @@ class Faults:
         window.healing = window.healed = time.monotonic()
         self._insist(window)
 
+    async def storm(self, draw: int, seconds: float) -> None:
+        """The schedule of this number, drawn with the run's seed, to its end; every fault of it has to be proven."""
+        run = self._context.seed // 1000  # the same at a second attempt
+        storm = self._plane.storm(run * _DRAWS + draw, seconds, self._context.timings.scale)
+        for line in storm.lines():
+            self._context.transcript.add("!", line)
+        began = len(self._context.windows)
+        await storm.run(self._put, self.heal)
+        for window in self._context.windows[began:]:
+            self._insist(window)
+
     async def inject(self, kind: str, subject: str, **options: Option) -> Window:
-        window = Window(Fault(kind, subject, options), time.monotonic())
+        return await self._put(Fault(kind, subject, options))
+
+    async def _put(self, fault: Fault) -> Window:
+        window = Window(fault, time.monotonic())
         injected = await self._plane.inject(window.fault)
         window.in_force = time.monotonic()
         self._context.windows.append(window)
-        self._context.transcript.note(f"fault: {window.fault.describe()}")
+        self._context.transcript.add("!", window.fault.describe())
         self._open.append((window, injected))
         return window
 

@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from holdfast.reports.finding import detail_text, interval_text, known_text, reason_beyond
-from holdfast.reports.picture import look, meter, timeline
+from holdfast.reports.picture import look, meter, story, timeline
 from holdfast.reports.summary import group_of, outcome_line, reconciliation_line
 from holdfast.reports.text import Json, count, seconds
 from holdfast.verdict import Verdict
@@ -99,6 +99,7 @@ def _environment() -> Environment:
         "meter": meter,
         "look": look,
         "timeline": timeline,
+        "story": story,
         "tightest": tightest,
         "reconciliation": reconciliation_line,
         "outcome": outcome_line,

@@ -37,6 +37,7 @@ _ATTEMPT: Json = {
     "transcript_dropped": 0,
     "timings": [],
     "warnings": [],
+    "faults": [],
     "steps": [],
     "command": "",
     "known": None,

@@ -50,6 +50,48 @@ def timeline(timing: Json) -> Timeline | None:
     )
 
 
+LANE = 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """One fault in the story of an attempt: from when to when, in drawing units, and in which lane."""
+
+    left: float
+    width: float
+    top: float
+    fault: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What went on when: faults as shaded windows, each in a lane of its own, steps as ticks on the axis."""
+
+    shades: list[Shade]
+    ticks: list[float]
+    height: float
+
+
+def story(attempt: Json) -> Story | None:
+    """The picture of an attempt under faults; none without a fault."""
+    faults = attempt.get("faults") or []
+    if not faults:
+        return None
+    end = max([float(attempt["duration_s"]), *(float(fault["healed_s"]) for fault in faults), 0.001])
+    scale = WIDTH / end
+    shades = [
+        Shade(
+            left=round(fault["in_force_s"] * scale, 1),
+            width=round(max((fault["healed_s"] - fault["in_force_s"]) * scale, 2.0), 1),
+            top=lane * LANE + 2,
+            fault=fault,
+        )
+        for lane, fault in enumerate(faults)
+    ]
+    ticks = [round(step["start_ms"] / 1000 * scale, 1) for step in attempt["steps"]]
+    return Story(shades, ticks, len(faults) * LANE + 16)
+
+
 def look(timing: Json) -> Verdict:
     """The verdict whose colour a timing wears: what became of it is a judgement, not a verdict of its own."""
     match timing["verdict"]:

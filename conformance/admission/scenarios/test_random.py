@@ -1,0 +1,97 @@
+"""Schedules drawn from a seed, under many clients whose history must keep the rules whatever was struck."""
+
+import asyncio
+
+from holdfast.check import verifies
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.faults import service_back
+from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.wire import Answer, refused
+from holdfast.faults import Faults
+from holdfast.finding import expect
+from holdfast.history import Recorder
+from holdfast.invariants import at_most, require
+from holdfast.spectime import SpecTime
+
+FAULTS = ("chaos.latency", "chaos.partition", "chaos.redis", "control.kill", "control.pause", "multi_node")
+# Seconds of the spec's time: shorter than a silent session lives, so that none ends but by its client.
+STORM = 40
+CLIENTS, PLACES = 12, 5
+
+
+@verifies(
+    "AD-ADMIT-03",
+    part=2,
+    isolation="disruptive",
+    nodes=2,
+    needs=FAULTS,
+    waits="3*attempt_deadline + 4*recovery + 10*prompt",
+)
+async def test_random_storm(admission: Admission, faults: Faults, T: SpecTime, draw: int) -> None:
+    """Clients enter and leave one small instance through both nodes while faults strike at random."""
+    arena, people = await admission.instance(capacity=PLACES), await admission.characters(CLIENTS)
+    recorder, over = Recorder(), asyncio.Event()
+    clients = [
+        admission.beside(_client(arena, character, recorder, over, turn)) for turn, character in enumerate(people)
+    ]
+    await faults.storm(draw, STORM)
+    over.set()
+    last = await asyncio.gather(*clients)
+
+    history = recorder.history()
+    require(await asyncio.to_thread(at_most, history, PLACES, acquire="enter", release="leave"))
+    await service_back(await admission.instance(), await admission.character(), since=T.now())
+    for character, held in zip(people, last, strict=True):
+        await _kept(arena, character, held)
+
+
+async def _kept(arena: Instance, character: Character, held: Answer | None) -> None:
+    """A session that was given and not left is still there, unless it was silent for too long by now."""
+    T = arena.admission.T
+    if held is None or T.now().hi > held.sent + T.stale_limit - T.slack:
+        return
+    expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), why="its session outlived the storm")
+
+
+async def _client(
+    arena: Instance, character: Character, recorder: Recorder, over: asyncio.Event, turn: int
+) -> Answer | None:
+    """Enters and leaves until the storm is over; the answer that gave it the session which it then holds, if any."""
+    admission, held = arena.admission, None
+    while not over.is_set():
+        node = admission.nodes[turn % len(admission.nodes)]
+        if held:
+            await _leave(arena, character, recorder, held, node)
+            held = None
+        else:
+            held = await _enter(arena, character, recorder, node)
+        turn += 1
+        await admission.T.sleep(admission.context.random.random() * admission.T.redis_hop, "the client's next idea")
+    return held
+
+
+async def _enter(arena: Instance, character: Character, recorder: Recorder, node: str) -> Answer | None:
+    with recorder.operation(character.id, "enter", arena.id) as call:
+        answer = await arena.connect(character, node=node)
+        if answer.outcome == "success":
+            call.ok(answer.session_id)
+            return answer
+        if answer.outcome == "failed" and answer.status < 500:
+            call.failed(answer.reason)
+    if answer.outcome == "queued":
+        await arena.unqueue(character, node=node)
+    # Promoted before it could leave the line, or admitted by an attempt of which it never heard.
+    with recorder.operation(character.id, "enter", arena.id) as call:
+        told = await arena.status(character, node=node)
+        if told.session_id:
+            call.ok(told.session_id)
+            return told
+        call.failed("not admitted")
+    return None
+
+
+async def _leave(arena: Instance, character: Character, recorder: Recorder, held: Answer, node: str) -> None:
+    with recorder.operation(character.id, "leave", arena.id, held.session_id) as call:
+        answer = await arena.leave(held.session_id, character, node=node)
+        if answer.status == 200:
+            call.ok()
