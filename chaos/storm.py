@@ -32,18 +32,17 @@ class DrawnStorm:
     @classmethod
     def over(cls, deployment: Deployment, seed: int, seconds: float, scale: float) -> Self:
         nodes = sorted(deployment.nodes)
-        struck = [Subject(Place.NODE, node) for node in nodes]
+        struck, kinds = [Subject(Place.NODE, node) for node in nodes], [*ON_NODES]
         if seed % 2 or deployment.store is None:
             struck += [Subject(Place.LINK, f"{node}-redis") for node in nodes]
-            kinds = (*ON_LINKS, *ON_NODES)
+            kinds += ON_LINKS
         else:
             struck.append(Subject(Place.STORE, "redis"))
-            kinds = (*ON_STORE, *ON_NODES)
+            kinds += ON_STORE
         # Faults take real time to be proven, so the shortest are as long as that whatever the scale.
         shortest = max(seconds / 10, 1 / scale)
-        drawn = draw(
-            seed, STRIKES, struck, kinds, seconds, shortest=shortest, longest=seconds / 3, known=_ONE_AT_A_TIME
-        )
+        longest = max(shortest, seconds / 3)
+        drawn = draw(seed, STRIKES, struck, kinds, seconds, shortest=shortest, longest=longest, known=_ONE_AT_A_TIME)
         return cls(drawn.scaled(scale))
 
     def lines(self) -> Sequence[str]:

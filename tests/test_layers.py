@@ -29,7 +29,8 @@ MAY_IMPORT = {
 
 def sources() -> list[Path]:
     rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
-    return [*rooms, *(ROOT / "holdfast").glob("*.py"), *(ROOT / "holdfast" / "cli").glob("*.py")]
+    ours = [ROOT / "holdfast", ROOT / "holdfast" / "cli", ROOT / "holdfast" / "invariants"]
+    return [*rooms, *(path for folder in ours for path in folder.glob("*.py"))]
 
 
 def room_of(path: Path) -> str:

@@ -113,8 +113,8 @@ def run(options: Options, faults: Faults | None = None) -> int:
     return 0
 
 
-def main(argv: list[str]) -> None:
-    if status := run(Options(**vars(_parser().parse_args(argv)))):
+def main(argv: list[str], faults: Faults | None = None) -> None:
+    if status := run(Options(**vars(_parser().parse_args(argv))), faults):
         sys.exit(status)
 
 

@@ -6,6 +6,7 @@ from typing import Self
 
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind, Process, ready
 
+PROCESS = "holdfast.chaos.relay.process:main"
 START_DEADLINE = 10.0
 CLOSE_DEADLINE = 2.0
 SERVES = "relay: API "
@@ -23,7 +24,7 @@ class RelayServer:
         cls, guardian: Guardian, name: str, port: int, *, seed: int = 0, launcher: LaunchKind = "fork"
     ) -> Self:
         args = ["--host", "127.0.0.1", "--port", str(port), "--seed", str(seed), "--proxy-metrics"]
-        command = Command(python="holdfast.chaos.relay.process:main", args=args)
+        command = Command(python=PROCESS, args=args)
         process = await guardian.spawn(command, name=name, launcher=launcher)
         server = cls(process, port)
         await ready(process, server.answers, START_DEADLINE, what="its API")

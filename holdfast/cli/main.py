@@ -45,6 +45,10 @@ class FaultEngine(StrEnum):
     TOXIPROXY = "toxiproxy"
 
 
+class Tool(StrEnum):
+    TOXIPROXY = "toxiproxy"
+
+
 def _version(*, wanted: bool) -> None:
     if wanted:
         typer.echo(f"holdfast {__version__}")
@@ -211,13 +215,21 @@ def init(
 
 @app.command()
 def doctor(
-    target: Annotated[Path, typer.Argument(help="descriptor of the target")],
+    target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
     disruptive: Annotated[bool, typer.Option("--disruptive", help="also try kill, pause and restart hooks")] = False,
+    install: Annotated[Tool | None, typer.Option(help="build this tool into the user's cache first, with Go")] = None,
 ) -> None:
     """Try what a descriptor promises and print what was seen."""
-    from holdfast.cli.doctor import examine
+    if install:
+        from holdfast.cli.install import install_toxiproxy
 
-    raise typer.Exit(examine(target, disruptive=disruptive))
+        typer.echo(install_toxiproxy())
+    if target is not None:
+        from holdfast.cli.doctor import examine
+
+        raise typer.Exit(examine(target, disruptive=disruptive))
+    if not install:
+        raise TargetError("name a descriptor to try, or a tool to --install")
 
 
 @app.command()

@@ -4,10 +4,13 @@
 
 import sys
 
-from tests.bench import admit, noop
+from holdfast.deployment import StartError
+from tests.bench import admit, noop, relay
 
 LEAST_RATIO = 0.35
 MOST_SECONDS = 0.050
+MOST_ADDED, LEAST_THROUGHPUT = 2.5, 0.6
+LEAST_DATAGRAMS, LEAST_SHARE = 25_000, 0.3
 
 
 def main() -> int:
@@ -17,7 +20,26 @@ def main() -> int:
     print(f"admit through HTTP against without: {ratio:.2f} (aim: at least {LEAST_RATIO})")
     seconds = noop.cpu_per_check()
     print(f"CPU of a check that does nothing: {seconds * 1000:.1f} ms (aim: at most {MOST_SECONDS * 1000:.0f} ms)")
-    return 0 if ratio >= LEAST_RATIO and seconds <= MOST_SECONDS else 1
+    return 0 if ratio >= LEAST_RATIO and seconds <= MOST_SECONDS and relay_is_fast() else 1
+
+
+def relay_is_fast() -> bool:
+    try:
+        seen = relay.compare()
+    except StartError as problem:
+        print(f"the relay is compared with nothing: {problem}")
+        return True
+    for line in seen.rounds:
+        print(f"  {line}")
+    share = seen.datagrams / seen.datagrams_direct
+    print(f"round trip added, against Toxiproxy's: {seen.added:.2f} (aim: at most {MOST_ADDED})")
+    print(f"throughput, against Toxiproxy's: {seen.throughput:.2f} (aim: at least {LEAST_THROUGHPUT})")
+    print(
+        f"datagrams: {seen.datagrams:.0f} /s, {share:.2f} of a direct socket pair "
+        f"(aim: {LEAST_DATAGRAMS} /s, or {LEAST_SHARE} of the pair)"
+    )
+    fast = seen.datagrams >= LEAST_DATAGRAMS or share >= LEAST_SHARE
+    return seen.added <= MOST_ADDED and seen.throughput >= LEAST_THROUGHPUT and fast
 
 
 if __name__ == "__main__":

@@ -31,9 +31,7 @@ async def test_random_storm(admission: Admission, faults: Faults, T: SpecTime, d
     """Clients enter and leave one small instance through both nodes while faults strike at random."""
     arena, people = await admission.instance(capacity=PLACES), await admission.characters(CLIENTS)
     recorder, over = Recorder(), asyncio.Event()
-    clients = [
-        admission.beside(_client(arena, character, recorder, over, turn)) for turn, character in enumerate(people)
-    ]
+    clients = [admission.beside(_client(arena, each, recorder, over, turn)) for turn, each in enumerate(people)]
     await faults.storm(draw, STORM)
     over.set()
     last = await asyncio.gather(*clients)
