@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from holdfast.chaos.canary import HttpQuestion, RedisQuestion
 from holdfast.chaos.linkfaults import LinkFault
 from holdfast.chaos.processes import Killed, Restarted, Skewed, Stopped, StoreDown, StoreFrozen, Terminated
-from holdfast.chaos.storm import DrawnStorm
+from holdfast.chaos.schedule import Schedule
+from holdfast.chaos.storm import ScheduledStorm
 from holdfast.deployment import Deployment, Link, Node
 from holdfast.fault import Fault, Injected, Storm
 
@@ -18,8 +19,9 @@ from holdfast.fault import Fault, Injected, Storm
 class Plane:
     """Made for one deployment; `<node>-client` links are opened when they are first asked for."""
 
-    def __init__(self, deployment: Deployment) -> None:
+    def __init__(self, deployment: Deployment, schedule: Schedule | None = None) -> None:
         self._deployment = deployment
+        self._schedule = schedule
         self._client_links: dict[str, tuple[Link, str]] = {}
 
     async def client_url(self, node: str) -> str:
@@ -38,7 +40,9 @@ class Plane:
         return await self._on_node(fault, self._deployment.nodes[fault.subject])
 
     def storm(self, seed: int, seconds: float, scale: float) -> Storm:
-        return DrawnStorm.over(self._deployment, seed, seconds, scale)
+        if self._schedule is not None:  # the user's own, instead of a draw
+            return ScheduledStorm(self._schedule.scaled(scale))
+        return ScheduledStorm.drawn(self._deployment, seed, seconds, scale)
 
     async def _client_link(self, node: str) -> tuple[Link, str]:
         if node not in self._client_links:

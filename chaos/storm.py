@@ -26,11 +26,11 @@ _ONE_AT_A_TIME: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True)
-class DrawnStorm:
+class ScheduledStorm:
     schedule: Schedule
 
     @classmethod
-    def over(cls, deployment: Deployment, seed: int, seconds: float, scale: float) -> Self:
+    def drawn(cls, deployment: Deployment, seed: int, seconds: float, scale: float) -> Self:
         nodes = sorted(deployment.nodes)
         struck, kinds = [Subject(Place.NODE, node) for node in nodes], [*ON_NODES]
         if seed % 2 or deployment.store is None:

@@ -34,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--violate", metavar="ID/n", help="start the built-in target as this mutant")
     group.addoption("--scenarios", action="store_true", help="the chaos scenarios instead of the suite")
     group.addoption("--random", type=int, default=0, metavar="N", help="so many drawn schedules of faults")
+    group.addoption("--schedule", type=Path, metavar="FILE", help="this schedule of faults instead of a drawn one")
     group.addoption("--engine", choices=["relay", "toxiproxy"], default="relay", help="what scenarios inject with")
     group.addoption("--seed", type=int, default=1, metavar="S", help="of every random draw in the suite")
 

@@ -17,6 +17,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.catalogue import builtin, seconds
+from holdfast.chaos.schedules.text import load as load_schedule
 from holdfast.check import CheckSpec
 from holdfast.perform import Outcome
 from holdfast.plan import Plan, PlanError, Selection, make_plan, plan_fields, within_budget
@@ -49,6 +50,7 @@ class Options:
     violate: str | None = None
     scenarios: bool = False
     engine: str = "relay"
+    schedule: Path | None = None
 
     @classmethod
     def from_pytest(cls, config: pytest.Config) -> "Options":
@@ -69,6 +71,7 @@ class Options:
             violate=get("violate"),
             scenarios=get("scenarios"),
             engine=get("engine"),
+            schedule=get("schedule"),
         )
 
 
@@ -165,6 +168,7 @@ class CheckSession:
             self.overlap,
             faults=asked.engine if asked.scenarios else "links",  # type: ignore[arg-type]  # and this one
             seed=asked.seed,
+            schedule=load_schedule(asked.schedule) if asked.schedule else None,
         )
         self._engine = engine = Engine(self.target, self.stream, options)
         engine.open()
@@ -215,6 +219,7 @@ class CheckSession:
             words += ["--target", str(self.target.file)]
         if self.options.scenarios:
             words += ["--engine", self.options.engine, "--seed", str(self.options.seed)]
+            words += ["--schedule", str(self.options.schedule)] if self.options.schedule else []
         if self.options.time_scale is not None:
             words += ["--time-scale", f"{self.options.time_scale:g}"]
         return shlex.join(words)

@@ -7,12 +7,14 @@ import queue
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from holdfast.audit import Audit
 from holdfast.chaos.links import LinkServer
 from holdfast.chaos.plane import Plane
+from holdfast.chaos.schedule import Schedule
 from holdfast.deployment import Deployment, Link, Wanted
 from holdfast.fixtures.deploy import Ground, LocalDeployments, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind
@@ -48,6 +50,7 @@ class EngineOptions:
     preload: tuple[str, ...] = ()
     faults: FaultEngine = "links"
     seed: int = 0
+    schedule: Schedule | None = None
 
 
 class Engine:
@@ -136,7 +139,7 @@ class Engine:
                 start_links,
                 self._options.launcher,
                 lent,
-                make_plane=Plane,
+                make_plane=partial(Plane, schedule=self._options.schedule),
                 join_link=_join_link,
             )
         )

@@ -9,6 +9,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.catalogue import CatalogueError
+from holdfast.chaos.schedule import ScheduleError
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
 from holdfast.deployment import StartError
 from holdfast.plan import PlanError
@@ -120,6 +121,7 @@ def chaos(
     engine: Annotated[FaultEngine, typer.Option(help="what stands between the target's parts")] = FaultEngine.RELAY,
     seed: Annotated[int, typer.Option(help="of every draw; the same seed repeats a run")] = 1,
     random: Annotated[int, typer.Option(help="so many schedules drawn with --seed instead of the named scenarios")] = 0,
+    schedule: Annotated[Path | None, typer.Option(help="run this schedule of faults (TOML) instead")] = None,
     time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
     results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
     repeat: Annotated[int, typer.Option(help="run every scenario so many times")] = 1,
@@ -147,7 +149,7 @@ def chaos(
         redis_url=None,
         seed=seed,
         as_json=as_json,
-        scenarios=Scenarios(tuple(names), engine, random),
+        scenarios=Scenarios(tuple(names), engine, random or bool(schedule), schedule),
     )
     raise typer.Exit(run_all([key] if key else [], asked))
 
@@ -281,6 +283,6 @@ def main() -> None:
     """A user's mistake is a sentence and exit code 2, never a traceback."""
     try:
         app()
-    except (TargetError, CatalogueError, PlanError, StreamError, StartError, OSError) as error:
+    except (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, OSError) as error:
         typer.echo(f"holdfast: {error}", err=True)
         sys.exit(2)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalogue import CatalogueError, builtin, builtin_keys, seconds
+from holdfast.chaos.schedules.text import load as load_schedule
 from holdfast.plan import Selection
 from holdfast.plugin import session_of
 from holdfast.reports.files import write_all
@@ -27,6 +28,7 @@ class Scenarios:
     names: tuple[str, ...] = ()
     engine: str = "relay"
     random: int = 0
+    schedule: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,8 @@ def _refuse_mistakes(key: str, asked: Asked) -> None:
     Selection(asked.only, asked.level).check(catalogue)
     if asked.budget:
         seconds(asked.budget)
+    if asked.scenarios and asked.scenarios.schedule:
+        load_schedule(asked.scenarios.schedule)
 
 
 def _anything_happened(results: Path) -> bool:
@@ -181,6 +185,7 @@ def _chaos_arguments(scenarios: Scenarios | None) -> list[str]:
         return []
     chosen = " or ".join(f"test_{name.lower().replace('-', '_')}_" for name in map(_padded, scenarios.names))
     words = ["--scenarios", f"--engine={scenarios.engine}", f"--random={scenarios.random}"]
+    words += [f"--schedule={scenarios.schedule}"] if scenarios.schedule else []
     return [*words, *(["-k", chosen] if chosen else [])]
 
 
