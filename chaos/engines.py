@@ -8,7 +8,6 @@ under the toxic, so its `cut` ends live ones cleanly and resets newcomers.
 import contextlib
 import os
 import shutil
-import signal
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -136,13 +135,8 @@ class ProxyHost:
         if self.process is None:
             for link in self._opened:
                 await link.close()
-        elif self.process.returncode is None:
-            await self.process.signal(signal.SIGTERM)
-            try:
-                await self.process.wait(CLOSE_DEADLINE)
-            except TimeoutError:
-                await self.process.signal(signal.SIGKILL)
-                await self.process.wait(CLOSE_DEADLINE)
+        else:
+            await self.process.end(CLOSE_DEADLINE)
         await self.server.close()
 
 

@@ -1,7 +1,6 @@
 """The runner's side of a link process: open links, put faults on them, read their counters."""
 
 import asyncio
-import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +56,7 @@ class LinkServer:
     async def close(self) -> None:
         """End the process; it resets whatever is still open."""
         self._channel.close()
-        try:
-            await self.process.wait(CLOSE_DEADLINE)
-        except TimeoutError:
-            await self.process.signal(signal.SIGKILL)
-            await self.process.wait(CLOSE_DEADLINE)
+        await self.process.gone_by(CLOSE_DEADLINE)
 
     def _gone(self) -> LinksGoneError:
         words = "\n".join(["", *self.process.tail()])

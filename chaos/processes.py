@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from holdfast.chaos.canary import Canary, Gone, RedisQuestion
@@ -88,11 +89,13 @@ class Killed:
     born: int
 
     @classmethod
-    async def put(cls, node: Node) -> "Killed":
-        pid = node.pid
-        born = started(pid)
-        await node.kill()
-        return cls(node, pid, born)
+    async def put(cls, node: Node) -> Self:
+        before = cls(node, node.pid, started(node.pid))
+        await before.strike()
+        return before
+
+    async def strike(self) -> None:
+        await self.node.kill()
 
     async def proof(self) -> Receipt:
         gone = started(self.pid) != self.born
@@ -104,23 +107,15 @@ class Killed:
 
 
 class Terminated(Killed):
-    @classmethod
-    async def put(cls, node: Node) -> "Terminated":
-        pid = node.pid
-        born = started(pid)
-        await node.term(TERM_PATIENCE)
-        return cls(node, pid, born)
+    async def strike(self) -> None:
+        await self.node.term(TERM_PATIENCE)
 
 
 class Restarted(Killed):
     """Gone and back at once."""
 
-    @classmethod
-    async def put(cls, node: Node) -> "Restarted":
-        pid = node.pid
-        born = started(pid)
-        await node.restart()
-        return cls(node, pid, born)
+    async def strike(self) -> None:
+        await self.node.restart()
 
     async def heal(self) -> Receipt:
         return Receipt(f"{self.node.name}: runs as {self.node.pid}", state(self.node.pid) not in ("", "Z"))

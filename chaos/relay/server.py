@@ -1,7 +1,6 @@
 """The runner's side of a relay process."""
 
 import asyncio
-import signal
 from typing import Self
 
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind, Process, ready
@@ -46,9 +45,4 @@ class RelayServer:
 
     async def close(self) -> None:
         """End the process; whatever goes through it ends too."""
-        await self.process.signal(signal.SIGTERM)
-        try:
-            await self.process.wait(CLOSE_DEADLINE)
-        except TimeoutError:
-            await self.process.signal(signal.SIGKILL)
-            await self.process.wait(CLOSE_DEADLINE)
+        await self.process.end(CLOSE_DEADLINE)

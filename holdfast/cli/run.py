@@ -128,8 +128,17 @@ def _refuse_mistakes(key: str, asked: Asked) -> None:
     Selection(asked.only, asked.level).check(catalogue)
     if asked.budget:
         seconds(asked.budget)
-    if asked.scenarios and asked.scenarios.schedule:
-        load_schedule(asked.scenarios.schedule)
+    if asked.scenarios:
+        _refuse_chaos_mistakes(asked.scenarios)
+
+
+def _refuse_chaos_mistakes(scenarios: Scenarios) -> None:
+    if scenarios.schedule:
+        load_schedule(scenarios.schedule)
+    if scenarios.engine == "toxiproxy" and not os.environ.get("TOXIPROXY_URL"):
+        from holdfast.chaos.engines import find_toxiproxy
+
+        find_toxiproxy()
 
 
 def _anything_happened(results: Path) -> bool:
