@@ -28,7 +28,11 @@ class LinkFault:
 
     async def put(self) -> "LinkFault":
         self._calm = await self._before.ask(HEALED)
-        await _apply(self._fault, self._link)
+        try:
+            await _apply(self._fault, self._link)
+        except BaseException:
+            self._before.close()
+            raise
         return self
 
     async def proof(self) -> Receipt:
