@@ -77,7 +77,7 @@ class Context:
         try:
             yield self.patience.of(full)
         except (TimeoutError, asyncio.CancelledError) as end:
-            held = self.held_back() - self.held_at_start
+            held = self.audit.total_lag_between(began, time.monotonic()) + self.queued_since(began)
             if isinstance(end, TimeoutError) and held > full / 2:
                 raise Inconclusive(f"no answer after {full:.1f} s, {held:.1f} s of them the machine's own") from end
             # The check's own deadline may come before our patience ends.
