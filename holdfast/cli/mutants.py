@@ -40,6 +40,7 @@ class Mutant:
     also: set[str] = field(default_factory=set)
     declared: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    undecided: bool = False
     excluded: str | None = None
 
     @property
@@ -139,12 +140,15 @@ class _Matrix:
             mutant.by = [check for check in mutant.by if check not in self.false_alarms]
 
     def _second_round(self) -> list[Job]:
-        """A kill that a false alarm voids had cancelled the other checks: they get their turn now."""
-        voided = [mutant for mutant in self.mutants.values() if mutant.by]
+        """A kill that a false alarm voids had cancelled the other checks: they get their turn now.
+
+        So do the checks of a mutant that nobody caught while some could not judge it: only what was judged survives.
+        """
+        again = [mutant for mutant in self.mutants.values() if mutant.by or mutant.undecided]
         self._void_false_kills()
         return [
             self._job(check, mutant.id, repeat=2)
-            for mutant in voided
+            for mutant in again
             if not mutant.by
             for check in self._own_checks(mutant)
             if check.id not in self.false_alarms
@@ -227,6 +231,7 @@ class _Matrix:
         elif alarm:
             mutant.also |= rows
         elif outcome.verdict is not Verdict.PASS:
+            mutant.undecided = mutant.undecided or outcome.verdict is Verdict.INCONCLUSIVE
             mutant.notes.append(f"{job.check}: {outcome.verdict} {outcome.reason.strip().splitlines()[-1:]}")
 
 
