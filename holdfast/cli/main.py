@@ -149,7 +149,7 @@ def chaos(
         redis_url=None,
         seed=seed,
         as_json=as_json,
-        scenarios=Scenarios(tuple(names), engine, random or bool(schedule), schedule),
+        scenarios=Scenarios(tuple(names), engine, random or int(schedule is not None), schedule),
     )
     raise typer.Exit(run_all([key] if key else [], asked))
 
