@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -61,6 +62,12 @@ def run(folder: Path, *words: str, only: tuple[str, ...] = (), patience: float =
     return holdfast(folder, "run", "admission", *chosen, "--results", "results", *words, patience=patience)
 
 
+def _heed_signals() -> None:
+    """As in a terminal: whoever started us in the background had SIGINT ignored, and that would be inherited."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A command that goes on while the test does something to it; ended with the test, whatever happens."""
@@ -72,6 +79,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=_heed_signals,  # noqa: PLW1509 - no thread of ours is about
     ) as process:
         try:
             yield process
