@@ -9,10 +9,15 @@ whatever it catches, and comes out of `in_thread`.
 import asyncio
 import concurrent.futures
 import threading
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
+from holdfast.finding import Inconclusive
+
 R = TypeVar("R")
+# CPython 3.11 counts the depth of syntax trees for all threads together; property testers parse source as they go.
+_LOST_COUNT = "AST constructor recursion depth mismatch"
 
 
 class Call(Protocol):
@@ -65,6 +70,14 @@ class _Bridge:
             self._current.cancel()
 
 
+def _told(error: BaseException) -> BaseException:
+    if isinstance(error, _End):
+        return asyncio.CancelledError()
+    if _LOST_COUNT in "".join(traceback.format_exception(error)):
+        return Inconclusive(f"the interpreter stumbled over its own threads: {_LOST_COUNT}")
+    return error
+
+
 async def in_thread(work: Callable[[Call], R], *, deadline: float) -> R:
     """What `work` returns. Each of its calls may take `deadline` seconds; when the check is cancelled, it is ended."""
     bridge = _Bridge(asyncio.get_running_loop(), deadline)
@@ -76,7 +89,7 @@ async def in_thread(work: Callable[[Call], R], *, deadline: float) -> R:
             done.set_result(work(bridge.call))
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is awaited
             # What ended the sync code counts, not what a library made of being ended.
-            done.set_exception(bridge.reason or (asyncio.CancelledError() if isinstance(error, _End) else error))
+            done.set_exception(bridge.reason or _told(error))
 
     # A daemon: a thread that computes without calling can't be ended, and must not keep the process.
     threading.Thread(target=run, name="bridge", daemon=True).start()

@@ -107,3 +107,12 @@ def test_a_cancelled_check_ends_its_thread() -> None:
 
     asyncio.run(main())
     assert not threads[0].is_alive()
+
+
+def test_a_stumble_of_the_interpreter_itself_decides_nothing() -> None:
+    def work(_call: Call) -> None:
+        stumble = SystemError("AST constructor recursion depth mismatch (before=171, after=32)")
+        raise ExceptionGroup("inconsistent results", [stumble])
+
+    with pytest.raises(Inconclusive, match="stumbled over its own threads"):
+        _run(lambda: in_thread(work, deadline=1))
