@@ -2,6 +2,7 @@
 
 import datetime as dt
 import platform
+import re
 import shlex
 import signal
 import sys
@@ -51,6 +52,7 @@ class Options:
     scenarios: bool = False
     engine: str = "relay"
     schedule: Path | None = None
+    random: int = 0
 
     @classmethod
     def from_pytest(cls, config: pytest.Config) -> "Options":
@@ -72,6 +74,7 @@ class Options:
             scenarios=get("scenarios"),
             engine=get("engine"),
             schedule=get("schedule"),
+            random=get("random"),
         )
 
 
@@ -212,17 +215,26 @@ class CheckSession:
         ]
 
     def _repeat_command(self, spec: CheckSpec) -> str:
-        words = ["holdfast", "chaos" if self.options.scenarios else "run", self.target.spec]
-        for id_ in dict.fromkeys(claim.id for claim in spec.claims):
-            words += ["--only", id_]
+        if self.options.scenarios:
+            words = ["holdfast", "chaos", self.target.spec, *self._which_scenario(spec)]
+        else:
+            words = ["holdfast", "run", self.target.spec]
+            words += [word for id_ in dict.fromkeys(claim.id for claim in spec.claims) for word in ("--only", id_)]
         if self.target.file and self.target.file != builtin_path(self.target.spec):
             words += ["--target", str(self.target.file)]
         if self.options.scenarios:
             words += ["--engine", self.options.engine, "--seed", str(self.options.seed)]
-            words += ["--schedule", str(self.options.schedule)] if self.options.schedule else []
         if self.options.time_scale is not None:
             words += ["--time-scale", f"{self.options.time_scale:g}"]
         return shlex.join(words)
+
+    def _which_scenario(self, spec: CheckSpec) -> list[str]:
+        """`C3` of test_c03_…; a storm is found again by how many were drawn, or by its schedule."""
+        if named := re.match(r"test_([a-z]+)0*(\d+)_", spec.function.__name__):
+            return [named[1].upper() + named[2]]
+        if self.options.schedule:
+            return ["--schedule", str(self.options.schedule)]
+        return ["--random", str(self.options.random)]
 
     def _announce(self) -> None:
         target = self.target

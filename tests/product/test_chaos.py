@@ -36,6 +36,8 @@ def test_a_scenario_shows_its_faults_with_their_receipts(tmp_path: Path) -> None
     page = (tmp_path / "results" / "report.html").read_text()
     assert page.count('<rect class="window"') == len(seen)
     assert "the command was run" in page
+    commands = {check["command"] for check in ended.results()["checks"] if check["attempts"]}
+    assert commands == {f"holdfast chaos admission {name} --engine relay --seed 1" for name in ("C3", "C8")}
 
 
 def test_a_relay_that_applies_nothing_leaves_every_scenario_inconclusive(tmp_path: Path) -> None:
