@@ -24,12 +24,14 @@ CLIENTS, PLACES = 12, 5
     part=2,
     isolation="disruptive",
     nodes=2,
+    busy=True,
     needs=FAULTS,
     waits="3*attempt_deadline + 4*recovery + 10*prompt",
 )
 async def test_random_storm(admission: Admission, faults: Faults, T: SpecTime, draw: int) -> None:
     """Clients enter and leave one small instance through both nodes while faults strike at random."""
     arena, people = await admission.instance(capacity=PLACES), await admission.characters(CLIENTS)
+    free, probe = await admission.instance(), await admission.character()
     recorder, over = Recorder(), asyncio.Event()
     clients = [admission.beside(_client(arena, each, recorder, over, turn)) for turn, each in enumerate(people)]
     await faults.storm(draw, STORM)
@@ -38,7 +40,7 @@ async def test_random_storm(admission: Admission, faults: Faults, T: SpecTime, d
 
     history = recorder.history()
     require(await asyncio.to_thread(at_most, history, PLACES, acquire="enter", release="leave"))
-    await service_back(await admission.instance(), await admission.character(), since=T.now())
+    await service_back(free, probe, since=T.now())
     for character, held in zip(people, last, strict=True):
         await _kept(arena, character, held)
 
