@@ -55,17 +55,21 @@ def _issuer(violate: str) -> Issuer:
     return parts_for(violate).issuer()
 
 
+def _check_free(path: Path, *, force: bool) -> None:
+    if path.exists() and not force:
+        raise BadSetting(f"{path} is there already; --force makes it anew.")
+
+
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(content)
+    path.touch(mode=0o600)
+    path.write_bytes(content)
 
 
 def main(argv: list[str]) -> int:
     asked = _arguments(argv)
     try:
-        if asked.out.exists() and not asked.force:
-            raise BadSetting(f"{asked.out} is there already; --force makes it anew.")
+        _check_free(asked.out, force=asked.force)
         _write(asked.out, _made(_issuer(asked.violate or os.environ.get("VIOLATE", "")), asked))
     except (BadSetting, OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")

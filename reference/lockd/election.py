@@ -90,7 +90,7 @@ class Election:
         return STAGGER * self.share() * place / len(peers)
 
     def backoff(self, lost: int) -> float:
-        base = min(BACKOFF * 2 ** min(lost, 8), LONGEST_BACKOFF) * self.share()
+        base = min(BACKOFF * (1 << min(lost, 8)), LONGEST_BACKOFF) * self.share()
         return base + random.uniform(0, base)
 
     def peer_set(self, members: Sequence[str], seeds: Sequence[str]) -> tuple[str, ...] | None:
@@ -243,7 +243,9 @@ class Election:
         await self.release_everywhere(term, peers)
         self.running_for = 0
         self._lost += 1
-        self.node.events.emit("tc.leader.election.failed", term=term, grants=tally.grants, quorum=self.quorum(len(peers)))
+        self.node.events.emit(
+            "tc.leader.election.failed", term=term, grants=tally.grants, quorum=self.quorum(len(peers))
+        )
         return self.backoff(self._lost - 1)
 
     async def votes(self, term: int, peers: Sequence[str]) -> Tally:
@@ -382,4 +384,4 @@ def read_seen(body: Any) -> Seen:
         return Seen()
     if not all(isinstance(each, int) and each >= 0 for each in numbers):
         return Seen()
-    return Seen(*texts, *numbers)
+    return Seen(texts[0], texts[1], numbers[0], numbers[1])

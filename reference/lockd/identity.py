@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from holdfast.reference.lockd.certificates import Bundle, issued_by, uris_of, usages_of
 from holdfast.reference.lockd.wire import Refusal
@@ -33,9 +34,9 @@ def node_id_of(uris: tuple[str, ...]) -> str:
     """The node id in the first SPIFFE server URI; paths of other roles name no server."""
     for uri in uris:
         parts = urlsplit(uri)
-        if parts.scheme == "spiffe" and parts.netloc.lower() == "lockd" and parts.path.startswith("/server/"):
-            if found := parts.path.removeprefix("/server/").strip("/"):
-                return found
+        is_server = parts.scheme == "spiffe" and parts.netloc.lower() == "lockd" and parts.path.startswith("/server/")
+        if is_server and (found := parts.path.removeprefix("/server/").strip("/")):
+            return found
     return ""
 
 
@@ -68,9 +69,7 @@ class Identity:
             trusted=not denied and issued_by(certificate, self._trust),
             common_name=str(names[0].value) if names else "",
             serial=certificate.serial_number,
-            public_key=certificate.public_key().public_bytes_raw()
-            if hasattr(certificate.public_key(), "public_bytes_raw")
-            else b"",
+            public_key=certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo),
         )
 
     def identity_from_cert(self, caller: Caller) -> str:

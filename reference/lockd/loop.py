@@ -88,8 +88,12 @@ class Loop:
                 url = f"{target}/v1/tc/cluster/announce"
                 reply = await self.node.peers.call("membership", "POST", url, {"self_endpoint": self.me})
             except PeerFailed as failed:
-                return self.not_told(target, str(failed))
-        return self.listed(reply.body) if reply.ok else self.not_told(target, f"status {reply.status}")
+                self.not_told(target, str(failed))
+                return None
+        if reply.ok:
+            return self.listed(reply.body)
+        self.not_told(target, f"status {reply.status}")
+        return None
 
     def not_told(self, target: str, why: str) -> None:
         self.node.events.emit("tc.cluster.announce.peer_failed", endpoint=target, error=why)

@@ -1,7 +1,7 @@
 """One node: an asyncio process that is coordinator, voter and resource manager at once.
 
-Start it with `python -m holdfast.reference.lockd.node --listen … --self … --join … --bundle …`, or with the same words in the
-environment (`LOCKD_SELF` and so on). SIGTERM is a graceful stop: leave, release, exit.
+Start it with `python -m holdfast.reference.lockd.node --listen … --self … --join … --bundle …`, or with the same words
+in the environment (`LOCKD_SELF` and so on). SIGTERM is a graceful stop: leave, release, exit.
 """
 
 import asyncio

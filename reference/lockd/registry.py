@@ -84,7 +84,14 @@ class Registry:
         return "" if reply.ok else f"status {reply.status}"
 
     async def undo(
-        self, targets: Sequence[str], failed: Mapping[str, str], verb: str, backend: str, endpoint: str, *, changed: bool
+        self,
+        targets: Sequence[str],
+        failed: Mapping[str, str],
+        verb: str,
+        backend: str,
+        endpoint: str,
+        *,
+        changed: bool,
     ) -> None:
         """Only what this call changed. A peer that was not heard may have taken the change, so it is told too."""
         if not self.takes_back(changed=changed):

@@ -15,7 +15,7 @@ SHORTEST_POLL = 0.2
 
 
 class RmLoop:
-    """Each coordinator has a schedule of its own: one that fails is tried again soon, and the others keep their pace."""
+    """Each coordinator has a schedule of its own: one that fails is tried again soon, the others keep their pace."""
 
     def __init__(self, node: "Node") -> None:
         self.node = node

@@ -1,6 +1,6 @@
 """What a node is told: flags, or their twins in the environment (`--self`, `LOCKD_SELF`).
 
-The three times are no knobs of the spec: tests shorten them through the environment, and nothing documents them as flags.
+The three times are no knobs of the spec: tests shorten them through the environment, and no flag does.
 """
 
 import re

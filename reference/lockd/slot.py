@@ -1,8 +1,8 @@
 """The lease slot of a node (spec: Terms and leases, Observed leader): its vote, or the leader it knows.
 
-A slot that an acquire has set is a vote: it keeps others out, but names no leader. A renewal, or a peer that reports the
-leader, makes it observed. A vote that is released takes its term back with it, since its candidate has lost; one that
-merely lapses does not, since its candidate may have led for a moment.
+A slot that an acquire has set is a vote: it keeps others out, but names no leader. A renewal, or a peer that reports
+the leader, makes it observed. A vote that is released takes its term back with it, since its candidate has lost; one
+that merely lapses does not, since its candidate may have led for a moment.
 """
 
 from dataclasses import dataclass, replace

@@ -1,0 +1,1 @@
+"""One deliberate violation each."""
