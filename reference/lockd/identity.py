@@ -1,6 +1,7 @@
 """Who is calling (spec: Identity and Auth): only the caller's certificate says so, never a request."""
 
 import hashlib
+import ssl
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from holdfast.reference.lockd.certificates import Bundle, issued_by, uris_of, usages_of
+from holdfast.reference.lockd.certificates import Bundle, issued_by, server_context, uris_of, usages_of
 from holdfast.reference.lockd.wire import Refusal
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Identity:
         if self.bundle is None:
             return hashlib.sha256(self.settings.self_endpoint.encode()).hexdigest()
         return self.identity_from_cert(self.own_caller())
+
+    def listener(self, trusted: tuple[x509.Certificate, ...]) -> ssl.SSLContext | None:
+        return server_context(self.bundle, trusted) if self.bundle is not None else None
 
     def own_caller(self) -> Caller:
         assert self.bundle is not None

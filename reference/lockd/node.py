@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 import uvloop
 from aiohttp import web
 
-from holdfast.reference.lockd.certificates import load_bundle, server_context, trusted_in
+from holdfast.reference.lockd.certificates import load_bundle, trusted_in
 from holdfast.reference.lockd.events import LogLines
 from holdfast.reference.lockd.parts import Parts, parts_for
 from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
@@ -111,8 +111,7 @@ class Node:
             await runner.cleanup()
 
     async def listen(self, runner: web.ServerRunner) -> None:
-        bundle = self.identity.bundle
-        context = server_context(bundle, self.trusted) if bundle is not None else None
+        context = self.identity.listener(self.trusted)
         await web.TCPSite(runner, *self.settings.address, ssl_context=context, backlog=1024).start()
 
     def start_loops(self) -> None:

@@ -26,7 +26,7 @@ class Slot:
         self.clock = clock
         self.held = Held()
         self.highest_observed = 0
-        self.released_term = 0
+        self.released = ("", 0)
 
     def live(self) -> bool:
         return bool(self.held.leader_id) and self.held.expires > self.clock.monotonic()
@@ -76,7 +76,7 @@ class Slot:
 
     def free(self) -> None:
         if self.held.observed:
-            self.released_term = self.held.term
+            self.released = (self.held.leader_id, self.held.term)
         self.held = Held(term=self.held.term if self.held.observed else self.highest_observed)
 
     def follow(self, leader_id: str, endpoint: str, term: int, expires_at: int) -> bool:
@@ -89,9 +89,9 @@ class Slot:
         return True
 
     def may_follow(self, leader_id: str, term: int, ttl: float) -> bool:
-        """A released term is over, even if some peer has not heard of the release."""
+        """What a leader has released is over, even if some peer has not heard of it."""
         held = self.held
-        if term < held.term or term <= self.released_term:
+        if term < held.term or (leader_id, term) == self.released:
             return False
         if term > held.term or not self.live():
             return True

@@ -1,1 +1,1 @@
-"""One deliberate violation each."""
+"""Mutants of the lockd reference: each is the server with exactly one named violation."""

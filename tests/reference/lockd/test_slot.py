@@ -141,3 +141,11 @@ def test_a_leader_is_found_again_after_a_lost_candidacy_of_ours(slot: Slot, cloc
     slot.acquire("me", "https://me:1", 51, 3.0)
     slot.release("me", 51)
     assert slot.follow("x", "https://x:1", 50, clock.wall_ms() + 3000)
+
+
+def test_two_nodes_that_led_themselves_at_one_term_find_together(slot: Slot, clock: FakeClock) -> None:
+    slot.acquire("me", "https://me:1", 1, 3.0)
+    slot.renew("me", 1, 3.0)
+    clock.now += 3
+    slot.release("me", 1)
+    assert slot.follow("x", "https://x:1", 1, clock.wall_ms() + 3000)

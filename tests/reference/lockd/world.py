@@ -194,6 +194,11 @@ class World:
         await until(gone)
         return process.returncode
 
+    def tell(self) -> None:
+        """What the nodes logged, for whoever reads a failure."""
+        for number in self.nodes:
+            print(f"--- node {number}\n{self.log(number).read_text()[-6000:]}")  # noqa: T201  # shown with failures only
+
     def close(self) -> None:
         for process in self.nodes.values():
             process.send_signal(signal.SIGCONT)
@@ -212,6 +217,9 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
                 made.start(number)
             await made.ready(*range(nodes))
             yield made
+        except BaseException:
+            made.tell()
+            raise
         finally:
             made.close()
 
