@@ -14,7 +14,7 @@ from holdfast.reference.lockd.slot import Held, Slot
 
 @violates("TC-PEER-01", 1, "Election peers are the join list.")
 class SeedsAsPeers(Election):
-    def peer_set(self, members: Sequence[str], seeds: Sequence[str]) -> tuple[str, ...] | None:
+    def peer_set(self, members: Sequence[str], seeds: Sequence[str]) -> tuple[str, ...] | None:  # noqa: ARG002  # the seam's form
         return super().peer_set((), seeds)
 
 
@@ -44,9 +44,7 @@ class NobodyGoes(Election):
         return found and tuple(sorted(self.known))
 
 
-@violates(
-    "TC-PEER-02", 1, "Before membership exists the peer set is the node alone, so it leads itself at term 1."
-)
+@violates("TC-PEER-02", 1, "Before membership exists the peer set is the node alone, so it leads itself at term 1.")
 class AloneAtBoot(Boot):
     async def look_around(self) -> None:
         """The seeds are not asked."""
@@ -71,7 +69,7 @@ class StillVotes(Http):
 
 @violates("TC-ELECT-01", 1, "The candidate increments its own last term without asking.")
 class OwnTermOnly(Election):
-    def next_term(self, own: int, reported: Sequence[int]) -> int:
+    def next_term(self, own: int, reported: Sequence[int]) -> int:  # noqa: ARG002  # the seam's form
         return super().next_term(own, ())
 
 
@@ -100,7 +98,7 @@ class StopsAtMajority(Election):
 
 @violates("TC-ELECT-02", 2, "The own lease slot is not taken.")
 class OwnSlotFree(Election):
-    def take_own_slot(self, term: int) -> bool:
+    def take_own_slot(self, term: int) -> bool:  # noqa: ARG002  # the seam's form
         return not self.slot.live()
 
     def own_vote(self, term: int) -> bool:
@@ -216,9 +214,11 @@ class WaitsForExpiry(Election):
         return await super().seek(peers) if gone else self.retry_after()
 
 
-@violates("TC-ELECT-08", 1, "Only direct lease calls set the leader; peers are not asked.", also=("TC-DATA-03", "TC-PEER-02"))
+@violates(
+    "TC-ELECT-08", 1, "Only direct lease calls set the leader; peers are not asked.", also=("TC-DATA-03", "TC-PEER-02")
+)
 class NobodyAsked(Election):
-    def observed(self, answers: Iterable[Seen]) -> Seen | None:
+    def observed(self, answers: Iterable[Seen]) -> Seen | None:  # noqa: ARG002  # the seam's form
         return None
 
 
@@ -227,7 +227,9 @@ class OnATimer(Election):
     async def step(self) -> float:
         pause = await super().step()
         if self.leading is None and self.peers and self.slot.live():
-            await self.count([self.ask_vote(peer, self.slot.held.term + 1) for peer in self.peers if peer != self.me], 99)
+            await self.count(
+                [self.ask_vote(peer, self.slot.held.term + 1) for peer in self.peers if peer != self.me], 99
+            )
         return min(pause, self.renew_every())
 
 
@@ -279,10 +281,8 @@ class LongPause(Election):
     "Candidates neither stagger nor draw random pauses, so in part of the kills the survivors keep splitting the vote.",
 )
 class NoPause(Election):
-    def stagger(self, peers: Sequence[str]) -> float:
+    def stagger(self, peers: Sequence[str]) -> float:  # noqa: ARG002  # the seam's form
         return 0.0
 
-    def backoff(self, lost: int) -> float:
+    def backoff(self, lost: int) -> float:  # noqa: ARG002  # the seam's form
         return 0.0
-
-

@@ -1,6 +1,7 @@
 """Violations of identity and auth."""
 
 import hashlib
+import ssl
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ exclude("TC-IDENT-01", 2, "the certificate is the bundle's, which the harness ma
 
 @violates("TC-IDENT-02", 1, "The node-id is taken from the common name, so all default bundles share it.")
 class NamedByCommonName(Issuer):
-    def server_uris(self, node_id: str, name: str) -> list[str]:
+    def server_uris(self, node_id: str, name: str) -> list[str]:  # noqa: ARG002  # the seam's form
         return super().server_uris(name, name)
 
 
@@ -41,11 +42,13 @@ class TcAsSdk(Issuer):
 
 @violates("TC-IDENT-02", 4, "SDK certificates carry no SPIFFE URI.")
 class NamelessSdk(Issuer):
-    def sdk_client_uris(self, name: str, claims: Any) -> list[str]:
+    def sdk_client_uris(self, name: str, claims: Any) -> list[str]:  # noqa: ARG002  # the seam's form
         return list(claims)
 
 
-@violates("TC-IDENT-03", 1, "The lease is keyed by certificate serial, fingerprint or public key.", also=("TC-IDENT-07",))
+@violates(
+    "TC-IDENT-03", 1, "The lease is keyed by certificate serial, fingerprint or public key.", also=("TC-IDENT-07",)
+)
 class KeyedBySerial(Http):
     def identity_of(self, call: Call) -> str:
         super().identity_of(call)
@@ -96,7 +99,7 @@ class PayloadSpeaks(Http):
 class VerifiesHosts(Peers):
     def open_session(self, certificate: str) -> Any:
         session = super().open_session(certificate)
-        if hasattr(context := getattr(session.connector, "_ssl", None), "check_hostname"):
+        if isinstance(context := getattr(session.connector, "_ssl", None), ssl.SSLContext):
             context.check_hostname = True
         return session
 
@@ -112,7 +115,8 @@ class LeaderByKey(Identity):
 @violates(
     "TC-IDENT-07",
     2,
-    "A node-id is pinned to the first certificate seen, so the rotated certificate is refused until the old lease expires.",
+    "A node-id is pinned to the first certificate seen, so the rotated certificate is refused until the old lease "
+    "expires.",
 )
 class Pinned(Http):
     seen: dict[str, bytes] = {}  # noqa: RUF012  # one node a process
@@ -158,8 +162,6 @@ class AsksOnly(Identity):
     """A listener that asks for a certificate and takes callers without one."""
 
     def listener(self, trusted: Any) -> Any:
-        import ssl
-
         assert self.bundle is not None
         context = server_context(self.bundle, trusted)
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -276,5 +278,3 @@ class IdentityFromPayload(Http):
 class RandomId(Identity):
     def own(self) -> str:
         return uuid4().hex if self.bundle is None else super().own()
-
-

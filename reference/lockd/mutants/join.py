@@ -28,7 +28,7 @@ class NoTransactions(Http):
 
 @violates("TC-JOIN-01", 2, "A node announces itself but never registers as RM.", also=("TC-RM-01", "TC-RM-02"))
 class NeverRegisters(RmLoop):
-    def register_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> Sequence[str]:
+    def register_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> Sequence[str]:  # noqa: ARG002  # the seam's form
         return ()
 
 
@@ -45,7 +45,9 @@ class SeedsAlways(Loop):
         return sorted({*(members or ()), *seeds} - {self.me})
 
 
-@violates("TC-JOIN-02", 3, "Join endpoints are contacted at startup only, so a seed that comes up later is never found.")
+@violates(
+    "TC-JOIN-02", 3, "Join endpoints are contacted at startup only, so a seed that comes up later is never found."
+)
 class SeedsOnce(Loop):
     asked = False
 
@@ -69,7 +71,9 @@ class SilentWithoutList(Loop):
         return [] if members is None else super().announce_targets(members, seeds)
 
 
-@violates("TC-JOIN-03", 1, "The joiner announces once at startup and never again, so it drops out after membership_ttl.")
+@violates(
+    "TC-JOIN-03", 1, "The joiner announces once at startup and never again, so it drops out after membership_ttl."
+)
 class AnnouncesOnce(Loop):
     announced = False
 
@@ -87,13 +91,13 @@ class AnnouncesOnce(Loop):
     also=("TC-LOOP-02",),
 )
 class SeedsOnly(Loop):
-    def announce_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> list[str]:
+    def announce_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> list[str]:  # noqa: ARG002  # the seam's form
         return super().announce_targets((), seeds)
 
 
 @violates("TC-JOIN-04", 1, "Endpoints in announce replies are thrown away, so B and C never learn of each other.")
 class RepliesUnread(Loop):
-    def further_targets(self, replies: Sequence[Sequence[str] | None]) -> set[str]:
+    def further_targets(self, replies: Sequence[Sequence[str] | None]) -> set[str]:  # noqa: ARG002  # the seam's form
         return set()
 
 
@@ -159,7 +163,7 @@ class WaitsForCompany(Election):
 class EndsWithoutSeeds(Loop):
     missed = 0
 
-    async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:
+    async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:  # noqa: ARG002  # the seam's form
         told = [await self.announce_to(target) for target in targets]
         self.missed = 0 if not targets or any(reply is not None for reply in told) else self.missed + 1
         if self.missed > 2:

@@ -108,7 +108,7 @@ class ElectionStaysOff(Leave):
 
 @violates("TC-LEAVE-05", 1, "Only the local lease is deleted; peers keep A until expiry.", also=("TC-LEAVE-06",))
 class LocalOnly(Leave):
-    def fan_out_targets(self, members: Sequence[str]) -> list[str]:
+    def fan_out_targets(self, members: Sequence[str]) -> list[str]:  # noqa: ARG002  # the seam's form
         return []
 
 
@@ -127,7 +127,7 @@ class Unmarked(Leave):
 
 @violates("TC-LEAVE-05", 4, "The guard header is ignored, so a fanned-out leave is fanned out again.")
 class GuardIgnored(Leave):
-    def is_guarded(self, headers: Mapping[str, str]) -> bool:
+    def is_guarded(self, headers: Mapping[str, str]) -> bool:  # noqa: ARG002  # the seam's form
         return False
 
 
@@ -197,7 +197,7 @@ class WaitsForEver(Leave):
             members = (await self.node.members.active()).endpoints
         except StoreUnavailable:
             return
-        while await self.tell_all_stopping(members):
+        while await self.tell_all_stopping(members):  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0.2)
 
 
@@ -226,13 +226,13 @@ class StopsWithoutRelease(Leave):
 
 @violates("TC-LEAVE-11", 1, "Only the term is compared.")
 class AnyLeader(Slot):
-    def check_release(self, leader_id: str, term: int) -> None:
+    def check_release(self, leader_id: str, term: int) -> None:  # noqa: ARG002  # the seam's form
         super().check_release(self.held.leader_id, term)
 
 
 @violates("TC-LEAVE-11", 2, "Only the leader_id is compared.")
 class AnyTerm(Slot):
-    def check_release(self, leader_id: str, term: int) -> None:
+    def check_release(self, leader_id: str, term: int) -> None:  # noqa: ARG002  # the seam's form
         super().check_release(leader_id, self.held.term)
 
 
@@ -240,5 +240,3 @@ class AnyTerm(Slot):
 class KeptUntilExpiry(Slot):
     def free(self) -> None:
         """The lease runs out some day."""
-
-

@@ -43,7 +43,7 @@ class FirstOnly(Loop):
 
 @violates("TC-LOOP-02", 2, "The fan-out returns at the first error.")
 class StopsAtError(Loop):
-    async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:
+    async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:  # noqa: ARG002  # the seam's form
         for target in targets:
             if await self.announce_to(target) is None:
                 return
@@ -89,7 +89,7 @@ class AnyText(Members):
 
 @violates("TC-MEMBER-03", 1, "The lease lasts one leader TTL.")
 class OneTtl(Members):
-    def renewed(self, old: Lease | None, identity: str, endpoint: str, now: int) -> Lease:
+    def renewed(self, old: Lease | None, identity: str, endpoint: str, now: int) -> Lease:  # noqa: ARG002  # the seam's form
         return Lease(identity, endpoint, now, now + round(self.node.settings.leader_ttl * 1000))
 
 
@@ -174,11 +174,13 @@ class DeletedAtFailure(Loop):
 
 @violates("TC-CRASH-01", 2, "Entries of crashed nodes stay until removed by hand.", also=("TC-MEMBER-05", "TC-STEP-05"))
 class StayForEver(Members):
-    def is_active(self, lease: Lease, now: int) -> bool:
+    def is_active(self, lease: Lease, now: int) -> bool:  # noqa: ARG002  # the seam's form
         return True
 
 
-@violates("TC-CRASH-02", 1, "The identity includes a per-process id, so the lease from before the crash outlives the leave.")
+@violates(
+    "TC-CRASH-02", 1, "The identity includes a per-process id, so the lease from before the crash outlives the leave."
+)
 class PerProcess(Identity):
     def own(self) -> str:
         return f"{super().own()}-{os.getpid()}"
@@ -209,5 +211,3 @@ class CachedList(Members):
         if self.cached is None or now - self.cached[0] > 4 * self.ttl():
             self.cached = (now, await super().active())
         return self.cached[1]
-
-
