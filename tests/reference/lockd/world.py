@@ -1,6 +1,7 @@
 """Some lockd nodes in processes of their own, with bundles, and callers with certificates of every kind."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -62,7 +63,8 @@ class Caller:
         self, method: str, node: int, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         url = f"{self.world.endpoint(node)}{path}"
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = None if body is None else io.BytesIO(raw)
         timeout = aiohttp.ClientTimeout(total=10)
         connector = aiohttp.TCPConnector(ssl=self.context, force_close=True)
         async with (
