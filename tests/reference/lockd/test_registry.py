@@ -57,7 +57,7 @@ async def test_a_dead_member_blocks_changes_until_it_expires() -> None:
             assert "island-x" not in await w.backends(number)
 
         async def taken() -> bool:
-            return (await caller.post(0, "tc/rm/register", PAIR))["status"] == 200
+            return bool((await caller.post(0, "tc/rm/register", PAIR))["status"] == 200)
 
         await until(taken, 4 * TTL)
         assert w.endpoint(2) not in await w.lists(0)

@@ -29,7 +29,7 @@ def node() -> Any:
     clock = FakeClock()
     settings = Settings(given_self=ME, join=(ME, B), leader_ttl=15.0)
     leave = SimpleNamespace(paused=False, leaving=False)
-    made = SimpleNamespace(clock=clock, settings=settings, leave=leave, leader_id="me", slot=Slot(clock))
+    made: Any = SimpleNamespace(clock=clock, settings=settings, leave=leave, leader_id="me", slot=Slot(clock))
     made.island = Island(MemoryBackend(), "")
     made.members = Members(made)
     return made

@@ -37,7 +37,7 @@ async def test_a_change_that_fails_changes_nothing(tmp_path: Path, make: Make) -
     with pytest.raises(KeyError):
         await store.change("n", "k", fails)
     assert await store.read("n", "k") == 1
-    await store.change("n", "k", lambda known: known + 1)
+    await store.change("n", "k", lambda known: (known or 0) + 1)
     assert await store.read("n", "k") == 2
     await store.close()
 
