@@ -105,7 +105,7 @@ class Election:
         return tally.grants >= self.quorum(len(peers))
 
     def holds(self) -> bool:
-        return self.leading is not None and self.leading.expires > self.clock.monotonic()
+        return self.leading is not None and self.still_leads(self.leading, self.clock.monotonic())
 
     def is_leader_record(self, seen: Seen) -> bool:
         return bool(seen.leader_endpoint) and seen.term > 0 and seen.expires_at > self.clock.wall_ms()
@@ -317,7 +317,8 @@ class Election:
         return 0.0
 
     def still_leads(self, leading: Leading, now: float) -> bool:
-        return leading.expires > now
+        """By the clock, and by the own slot: somebody may have released it in our name."""
+        return leading.expires > now and self.own_vote(leading.term)
 
     async def renew(self, leading: Leading, peers: tuple[str, ...], started: float) -> None:
         self._renew_due = started + self.renew_every()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.reference.lockd.node import Node
 
 NAMESPACE = ".txns"
+DEFAULT_NAMESPACE = "default"
 FORWARDED = "X-Lockd-TC-Forwarded"
 STATES = ("pending", "commit", "rollback")
 LONGEST_NAME = 512
@@ -70,14 +71,15 @@ def read_txn_id(body: Mapping[str, Any]) -> str:
 def _participant(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         raise Refusal(400, "invalid_body", "A participant must be an object.")
-    namespace, key, backend = (text_of(value, name) for name in ("namespace", "key", "backend_hash"))
+    namespace, backend = text_of(value, "namespace"), text_of(value, "backend_hash")
+    key = value["key"] if text_of(value, "key") else ""
     if len(namespace) > LONGEST_NAME or "/" in namespace:
         raise Refusal(400, "invalid_namespace")
     if not key or len(key) > LONGEST_NAME:
         raise Refusal(400, "invalid_key")
     if len(backend) > LONGEST_NAME:
         raise Refusal(400, "invalid_backend_hash")
-    return {"namespace": namespace or "default", "key": key, **present({"backend_hash": backend})}
+    return present({"namespace": namespace, "key": key, "backend_hash": backend})
 
 
 class Txns:
@@ -108,7 +110,8 @@ class Txns:
         return outcome(txn_id, (await self.stored(txn_id))["state"])
 
     def authorize(self, request: Request, caller: "Caller | None") -> None:
-        self.node.identity.authorize_namespaces(caller, {each["namespace"] for each in request.participants})
+        namespaces = {each.get("namespace", DEFAULT_NAMESPACE) for each in request.participants}
+        self.node.identity.authorize_namespaces(caller, namespaces)
 
     def known_leader(self) -> Seen:
         leader = self.node.election.current_leader()

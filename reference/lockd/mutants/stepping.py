@@ -70,7 +70,7 @@ class NoRelease(Election):
 @violates("TC-STEP-04", 2, "A release error aborts the step-down.")
 class ReleaseAborts(KeepsLeading):
     def still_leads(self, leading: Leading, now: float) -> bool:
-        return leading.expires > now
+        return Election.still_leads(self, leading, now)
 
     async def step_down(self, peers: Sequence[str]) -> None:
         leading = self.leading

@@ -16,7 +16,7 @@ from holdfast.reference.lockd.rmloop import RmLoop
 from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
 from holdfast.reference.lockd.slot import Slot
 from holdfast.reference.lockd.store import Island, MemoryBackend
-from holdfast.reference.lockd.txns import Request, Txns
+from holdfast.reference.lockd.txns import Request, Txns, read_request
 from holdfast.reference.lockd.wire import Refusal
 from tests.reference.lockd.test_slot import FakeClock
 
@@ -65,11 +65,21 @@ async def test_the_membership_alone_is_the_peer_set(node: Any) -> None:
 async def test_a_lease_of_our_own_is_none_after_its_end(node: Any) -> None:
     election = Election(node)
     election.peers = (ME,)
+    node.slot.acquire("me", ME, 4, 20.0)
     election.leading = Leading(4, node.clock.now + 15)
     assert election.current_leader() == Seen("me", ME, 4)
     node.clock.now += 15
     assert election.current_leader() is None
     assert not election.holds()
+
+
+async def test_a_lease_that_somebody_released_in_our_name_is_none(node: Any) -> None:
+    election = Election(node)
+    election.peers = (ME,)
+    node.slot.acquire("me", ME, 4, 15.0)
+    election.leading = Leading(4, node.clock.now + 15)
+    node.slot.release("me", 4)
+    assert election.current_leader() is None
 
 
 async def test_a_vote_names_no_leader(node: Any) -> None:
@@ -230,6 +240,12 @@ def test_a_decision_is_final(node: Any, known: Any, state: str, term: int, code:
 
 def test_a_decision_does_not_become_pending_again(node: Any) -> None:
     assert Txns(node).merge_decision(decided("commit", 3), Request("t", "pending", tc_term=4))["state"] == "commit"
+
+
+def test_participants_are_kept_as_they_were_given() -> None:
+    given = [{"namespace": "n", "key": " k "}, {"key": "k", "backend_hash": "h"}]
+    request = read_request({"txn_id": "9m4e2mr0ui3e8a215n4g", "state": "commit", "participants": given})
+    assert request.fields()["participants"] == given
 
 
 def test_ids_have_their_form() -> None:
