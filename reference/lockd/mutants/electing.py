@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.reference.lockd.boot import Boot
@@ -242,8 +243,9 @@ class FollowedForEver(Slot):
 @violates("TC-ELECT-08", 4, "An observed leader is dropped before its expiry.")
 class DroppedEarly(Slot):
     def follow(self, leader_id: str, endpoint: str, term: int, expires_at: int) -> bool:
-        half = (expires_at - self.clock.wall_ms()) // 2
-        return super().follow(leader_id, endpoint, term, expires_at - half)
+        followed = super().follow(leader_id, endpoint, term, expires_at)
+        self.held = replace(self.held, expires=self.held.expires - self.remaining() / 2)
+        return followed
 
 
 @violates("TC-ELECT-09", 1, "The node ignores itself in peer answers and forces term t+1.")

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from holdfast.reference.lockd.http import Call, Http
 from holdfast.reference.lockd.leave import Leave
@@ -10,8 +11,11 @@ from holdfast.reference.lockd.loop import Loop
 from holdfast.reference.lockd.mutants.registry import violates
 from holdfast.reference.lockd.peers import Peers, Purpose
 from holdfast.reference.lockd.slot import Slot
-from holdfast.reference.lockd.store import NAMESPACE, StoreUnavailable
+from holdfast.reference.lockd.store import StoreUnavailable
 from holdfast.reference.lockd.wire import Refusal
+
+if TYPE_CHECKING:
+    from holdfast.reference.lockd.node import Node
 
 
 @violates("TC-LEAVE-01", 1, "200 is answered but the lease only lapses at its expiry.")
@@ -75,32 +79,27 @@ class StillFansOut(Loop):
 
 @violates("TC-LEAVE-04", 1, "The announce is stored once but the loop stays paused, so the node expires.")
 class StaysPaused(Leave):
-    stored_once = False
-
     def resume(self) -> None:
-        self.stored_once = True
         self.node.election.wake.set()
 
 
 @violates("TC-LEAVE-04", 2, "The pause is stored and survives a restart.")
 class PauseStored(Leave):
-    async def go(self) -> None:
-        await super().go()
-        await self.node.island.change(NAMESPACE, "paused", lambda _: True)
+    """Beside the fault file, which has a folder of its own for each node, so that a memory store shows it too."""
 
-    async def membership_changed(self) -> None:
-        self.paused = self.paused or bool(await self.node.island.read(NAMESPACE, "paused"))
-        await super().membership_changed()
+    def __init__(self, node: "Node") -> None:
+        super().__init__(node)
+        self.marker = Path(node.settings.fault_file or f"{node.settings.bundle}.fault").with_suffix(".paused")
+        self.paused = self.marker.exists()
+
+    def pause(self) -> None:
+        super().pause()
+        self.marker.parent.mkdir(parents=True, exist_ok=True)
+        self.marker.touch()
 
 
 @violates("TC-LEAVE-04", 3, "Election stays off until restart.")
 class ElectionStaysOff(Leave):
-    left = False
-
-    def pause(self) -> None:
-        super().pause()
-        self.left = True
-
     def resume(self) -> None:
         super().resume()
         self.node.election.peer_set = lambda *_: None  # type: ignore[method-assign]  # the violation

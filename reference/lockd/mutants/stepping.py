@@ -1,5 +1,6 @@
 """Violations of renewal, step-down and quorum loss."""
 
+import asyncio
 from collections.abc import Sequence
 
 from holdfast.reference.lockd.election import Election, Leading, Seen, Tally
@@ -129,10 +130,15 @@ class ResumesOldTerm(Election):
         return self.old or super().next_term(own, reported)
 
 
-@violates("TC-STEP-07", 1, "An is_leader flag is trusted without checking the expiry.")
+@violates("TC-STEP-07", 1, "An is_leader flag is trusted without checking the expiry.", also=("TC-STEP-03",))
 class FlagTrusted(Election):
     def holds(self) -> bool:
         return self.leading is not None
+
+    async def lead(self) -> float:
+        if self.leading is not None and not self.still_leads(self.leading, self.clock.monotonic()):
+            await asyncio.sleep(self.renew_every())  # the flag falls at some later turn
+        return await super().lead()
 
 
 @violates("TC-STEP-08", 1, "The isolated leader extends its own lease because its own vote still succeeds.")
