@@ -13,10 +13,11 @@ class Switchboard:
         self.cut: set[tuple[str, str]] = set()
         self._open: dict[tuple[str, str], set[asyncio.StreamWriter]] = {}
         self._servers: list[asyncio.Server] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     async def proxy_for(self, node: str) -> str:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._writers.add(writer)
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):
                 await self._connect(node, reader, writer)
             writer.close()
@@ -44,6 +45,7 @@ class Switchboard:
             writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.ports[name])
+        self._writers.add(far_writer)
         self._open.setdefault((source, name), set()).add(writer)
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
@@ -51,6 +53,9 @@ class Switchboard:
     async def close(self) -> None:
         for server in self._servers:
             server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0.05)  # aborted sockets close on the loop
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
