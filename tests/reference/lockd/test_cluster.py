@@ -98,6 +98,7 @@ async def test_two_of_three_lost_is_no_leader_until_they_expire() -> None:
         await asyncio.sleep(1.2 * TTL)
         assert await w.leader(0) is None
         assert (await decide(w, 0))["error"] == "tc_unavailable"
+        assert (await w.client.post(0, "txn/replay", {"txn_id": XID}))["error"] == "txn_not_found"
 
         async def alone() -> bool:
             return bool(await w.leader(0)) and await w.lists(0) == [w.endpoint(0)]
