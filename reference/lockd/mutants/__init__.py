@@ -1,0 +1,1 @@
+"""Mutants of the lockd reference: each is the server with exactly one named violation."""

@@ -1,0 +1,280 @@
+"""Violations of identity and auth."""
+
+import hashlib
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from holdfast.reference.lockd.boot import Boot
+from holdfast.reference.lockd.certificates import server_context
+from holdfast.reference.lockd.http import Call, Http
+from holdfast.reference.lockd.identity import Caller, Identity
+from holdfast.reference.lockd.issue import Issuer
+from holdfast.reference.lockd.members import PREFIX, Lease, Members
+from holdfast.reference.lockd.mutants.registry import exclude, violates, violation
+from holdfast.reference.lockd.peers import Peers
+from holdfast.reference.lockd.settings import BadSetting
+from holdfast.reference.lockd.wire import Refusal
+
+exclude("TC-IDENT-01", 1, "the certificate is the bundle's, which the harness makes; the server has no part in it")
+exclude("TC-IDENT-01", 2, "the certificate is the bundle's, which the harness makes; the server has no part in it")
+
+
+@violates("TC-IDENT-02", 1, "The node-id is taken from the common name, so all default bundles share it.")
+class NamedByCommonName(Issuer):
+    def server_uris(self, node_id: str, name: str) -> list[str]:  # noqa: ARG002  # the seam's form
+        return super().server_uris(name, name)
+
+
+@violates("TC-IDENT-02", 2, "Re-issuing draws a new node-id.")
+class NewIdEachTime(Issuer):
+    def node_id(self, out: Path) -> str:
+        return super().node_id(out.with_suffix(".none"))
+
+
+@violates("TC-IDENT-02", 3, "TC client certificates carry the sdk path.")
+class TcAsSdk(Issuer):
+    def tc_client_uris(self, name: str) -> list[str]:
+        return self.sdk_client_uris(name, [])
+
+
+@violates("TC-IDENT-02", 4, "SDK certificates carry no SPIFFE URI.")
+class NamelessSdk(Issuer):
+    def sdk_client_uris(self, name: str, claims: Any) -> list[str]:  # noqa: ARG002  # the seam's form
+        return list(claims)
+
+
+@violates(
+    "TC-IDENT-03", 1, "The lease is keyed by certificate serial, fingerprint or public key.", also=("TC-IDENT-07",)
+)
+class KeyedBySerial(Http):
+    def identity_of(self, call: Call) -> str:
+        super().identity_of(call)
+        return f"{call.caller.serial:x}" if call.caller else ""
+
+
+@violates("TC-IDENT-03", 2, "The lease key includes the endpoint, so endpoints accumulate per identity.")
+class KeyedByEndpointToo(Members):
+    def key(self, identity: str, endpoint: str) -> str:
+        return PREFIX + identity + hashlib.sha256(endpoint.encode()).hexdigest()[:8]
+
+
+@violates("TC-IDENT-03", 3, "A repeated announce extends the expiry but keeps the first endpoint.")
+class FirstEndpointStays(Members):
+    def renewed(self, old: Lease | None, identity: str, endpoint: str, now: int) -> Lease:
+        return super().renewed(old, identity, old.endpoint if old else endpoint, now)
+
+
+@violates("TC-IDENT-04", 1, "Announce falls back to the certificate's common name.")
+class CommonNameWillDo(Identity):
+    def identity_from_cert(self, caller: Caller) -> str:
+        return super().identity_from_cert(caller) or caller.common_name
+
+
+@violates("TC-IDENT-04", 2, "Leave with an empty identity deletes every lease, or answers 200.")
+class AnonymousLeave(Http):
+    async def leave(self, call: Call) -> Any:
+        try:
+            return await super().leave(call)
+        except Refusal:
+            return await self.members(call)
+
+
+@violates("TC-IDENT-04", 3, "Any spiffe://lockd/* URI is accepted and its last path segment used.")
+class AnyPath(Identity):
+    def identity_from_cert(self, caller: Caller) -> str:
+        paths = [urlsplit(uri).path for uri in caller.uris if uri.startswith("spiffe://lockd/")]
+        return paths[0].rpartition("/")[2] if paths else ""
+
+
+@violates("TC-IDENT-05", 1, "A payload field identity overrides the certificate, so X replaces A's lease.")
+class PayloadSpeaks(Http):
+    def identity_of(self, call: Call) -> str:
+        return str(call.body.get("identity") or super().identity_of(call))
+
+
+@violates("TC-IDENT-06", 1, "Outgoing calls use default TLS host verification.")
+class VerifiesHosts(Peers):
+    def open_session(self, certificate: str) -> Any:
+        session = super().open_session(certificate)
+        if isinstance(context := getattr(session.connector, "_ssl", None), ssl.SSLContext):
+            context.check_hostname = True
+        return session
+
+
+@violates("TC-IDENT-07", 1, "leader_id is derived from the certificate's public key.", also=("TC-DATA-02",))
+class LeaderByKey(Identity):
+    def own(self) -> str:
+        super().own()
+        assert self.bundle is not None
+        return hashlib.sha256(repr(self.bundle.leaf.serial_number).encode()).hexdigest()
+
+
+@violates(
+    "TC-IDENT-07",
+    2,
+    "A node-id is pinned to the first certificate seen, so the rotated certificate is refused until the old lease "
+    "expires.",
+)
+class Pinned(Http):
+    seen: dict[str, bytes] = {}  # noqa: RUF012  # one node a process
+
+    def identity_of(self, call: Call) -> str:
+        identity = super().identity_of(call)
+        assert call.caller is not None
+        if self.seen.setdefault(identity, call.caller.public_key) != call.caller.public_key:
+            raise Refusal(403, "tc_forbidden")
+        return identity
+
+
+@violates("TC-IDENT-08", 1, "An announce purges other leases with the same host or certificate subject.")
+class PurgesTheHost(Members):
+    async def announce(self, identity: str, endpoint: str) -> Lease:
+        host = urlsplit(endpoint).hostname
+        for lease in await self.leases():
+            if urlsplit(lease.endpoint).hostname == host and lease.endpoint != self.node.settings.self_endpoint:
+                await self.remove(lease.identity)
+        return await super().announce(identity, endpoint)
+
+
+def skips_trust(number: int, *paths: str) -> None:
+    """The check of the chain is missing on some routes; the rest of them keep it."""
+    sentence = f"The trust check is missing on {' and '.join(paths)}."
+
+    class Unchecked(Identity):
+        def authorize_client(self, caller: Caller | None, path: str) -> None:
+            if path not in paths:
+                super().authorize_client(caller, path)
+
+    violates("TC-AUTH-01", number, sentence)(Unchecked)
+
+
+skips_trust(1, "/v1/tc/leader")
+skips_trust(2, "/v1/tc/lease/acquire")
+skips_trust(3, "/v1/tc/lease/renew", "/v1/tc/lease/release")
+skips_trust(4, "/v1/tc/cluster/list")
+skips_trust(5, "/v1/tc/rm/list")
+
+
+class AsksOnly(Identity):
+    """A listener that asks for a certificate and takes callers without one."""
+
+    def listener(self, trusted: Any) -> Any:
+        assert self.bundle is not None
+        context = server_context(self.bundle, trusted)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+@violates("TC-AUTH-01", 6, "Callers without any certificate are served on the leader and list routes.")
+class AnonymousReaders(AsksOnly):
+    def authorize_client(self, caller: Caller | None, path: str) -> None:
+        if caller is not None:
+            super().authorize_client(caller, path)
+
+
+def client_auth_will_do(number: int, name: str, path: str) -> None:
+    class ClientWillDo(Identity):
+        def authorize_server(self, caller: Caller | None, asked: str) -> None:
+            check = self.authorize_client if asked == path else super().authorize_server
+            check(caller, asked)
+
+    violates("TC-AUTH-02", number, f"{name} checks client auth only.")(ClientWillDo)
+
+
+client_auth_will_do(1, "Announce", "/v1/tc/cluster/announce")
+client_auth_will_do(2, "Leave", "/v1/tc/cluster/leave")
+client_auth_will_do(3, "Register", "/v1/tc/rm/register")
+client_auth_will_do(4, "Unregister", "/v1/tc/rm/unregister")
+
+
+@violates(
+    "TC-AUTH-02", 5, "The listener asks for a certificate without requiring one, and callers without one are served."
+)
+class AnonymousServers(AsksOnly):
+    def authorize_server(self, caller: Caller | None, path: str) -> None:
+        if caller is not None:
+            super().authorize_server(caller, path)
+
+
+@violates("TC-AUTH-03", 1, "Client-auth routes demand a spiffe://lockd/tc/ URI.", also=("TC-RM-05",))
+class TcRoleOnly(Identity):
+    def authorize_client(self, caller: Caller | None, path: str) -> None:
+        super().authorize_client(caller, path)
+        if caller and "txn" not in path and not any(uri.startswith("spiffe://lockd/tc/") for uri in caller.uris):
+            raise Refusal(403, "tc_forbidden")
+
+
+@violates("TC-AUTH-03", 2, "Register demands a certificate of a distinct RM role.", also=("TC-RM-01", "TC-RM-03"))
+class RmRoleOnly(Identity):
+    def authorize_server(self, caller: Caller | None, path: str) -> None:
+        super().authorize_server(caller, path)
+        if path == "/v1/tc/rm/register" and not any("/rm/" in uri for uri in (caller.uris if caller else ())):
+            raise Refusal(403, "tc_forbidden")
+
+
+@violates("TC-AUTH-04", 1, "With auth disabled the identity check is skipped as well.")
+class AnonymousMembers(Identity):
+    def member_identity(self, caller: Caller | None) -> str:
+        if self.settings.tc_disable_auth and caller is not None:
+            return self.identity_from_cert(caller) or caller.common_name
+        return super().member_identity(caller)
+
+
+violation("TC-AUTH-04", 2, "The flag has no effect.", lambda _: {"tc_disable_auth": False})
+
+
+class LooseStart(Boot):
+    """Starts where `check_startup` would have refused."""
+
+    def refused(self) -> bool:
+        return True
+
+    def check_startup(self) -> None:
+        try:
+            super().check_startup()
+        except BadSetting:
+            if self.refused():
+                raise
+
+
+@violates("TC-AUTH-05", 1, "The node starts in clear text and announces without a certificate.")
+class ClearText(LooseStart):
+    def refused(self) -> bool:
+        return self.node.settings.mtls
+
+
+@violates("TC-AUTH-05", 2, "Without a SPIFFE URI the node joins under a hash of its endpoint.")
+class HashedMember(Identity):
+    def own(self) -> str:
+        return super().own() or hashlib.sha256(self.settings.self_endpoint.encode()).hexdigest()
+
+
+@violates("TC-AUTH-05", 3, "tc-disable-auth skips the mTLS check.")
+class DisabledAll(LooseStart):
+    def refused(self) -> bool:
+        return not self.node.settings.tc_disable_auth
+
+
+@violates("TC-AUTH-06", 1, "Disabling mTLS with any --join value is rejected.")
+class NoJoinInClear(Boot):
+    def check_startup(self) -> None:
+        super().check_startup()
+        if self.node.settings.disable_mtls and self.node.settings.join:
+            raise BadSetting("--join needs mTLS.")
+
+
+@violates("TC-AUTH-06", 2, "Without TLS the membership identity is taken from the payload or the remote address.")
+class IdentityFromPayload(Http):
+    def identity_of(self, call: Call) -> str:
+        if self.node.settings.disable_mtls:
+            return str(call.body.get("identity") or call.body.get("self_endpoint") or "remote")
+        return super().identity_of(call)
+
+
+@violates("TC-AUTH-06", 3, "leader_id is a random value drawn at each start.")
+class RandomId(Identity):
+    def own(self) -> str:
+        return uuid4().hex if self.bundle is None else super().own()

@@ -1,0 +1,92 @@
+"""The wire form of answers and requests: JSON objects, and one envelope for every refusal."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+LARGEST_BODY = 1 << 20
+LARGEST_TERM = (1 << 64) - 1
+
+
+class Refusal(Exception):  # noqa: N818  # an answer, not an error of ours
+    def __init__(self, status: int, code: str, detail: str = "", leader_endpoint: str = "") -> None:
+        super().__init__(code)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.leader_endpoint = leader_endpoint
+
+    def body(self) -> dict[str, Any]:
+        return present({"error": self.code, "detail": self.detail, "leader_endpoint": self.leader_endpoint})
+
+
+def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that are zero or empty are left out."""
+    return {name: value for name, value in fields.items() if value}
+
+
+def answer(body: Mapping[str, Any], status: int = 200) -> web.Response:
+    return web.Response(body=json.dumps(body).encode() + b"\n", status=status, content_type="application/json")
+
+
+async def read_object(request: web.BaseRequest) -> dict[str, Any]:
+    """The JSON object of a request; an empty body is an object without fields."""
+    raw = bytearray()
+    async for chunk in request.content.iter_any():
+        raw += chunk
+        if len(raw) > LARGEST_BODY:
+            raise Refusal(413, "invalid_body", f"The body is larger than {LARGEST_BODY} bytes.")
+    if not raw.strip():
+        return {}
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "invalid_body", "The body is no JSON.") from None
+    if not isinstance(body, dict):
+        raise Refusal(400, "invalid_body", "The body is no JSON object.")
+    return body
+
+
+def text_of(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not _is_text(value):
+        raise Refusal(400, "invalid_body", f"{name} must be a text.")
+    return value.strip()
+
+
+def number_of(body: Mapping[str, Any], name: str) -> int:
+    value = body.get(name)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST_TERM:
+        raise Refusal(400, "invalid_body", f"{name} must be a whole number.")
+    return value
+
+
+def term_of(body: Mapping[str, Any], name: str = "term") -> int:
+    term = number_of(body, name)
+    if term < 0:
+        raise Refusal(400, "invalid_body", f"{name} must not be negative.")
+    return term
+
+
+def list_of(body: Mapping[str, Any], name: str) -> list[Any]:
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Refusal(400, "invalid_body", f"{name} must be an array.")
+    return value
+
+
+def _is_text(value: str) -> bool:
+    """Lone surrogates can stand in JSON, but neither in a store nor in an answer."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""Tests that are coroutines."""
+
+from tests.fixtures.conftest import pytest_pyfunc_call
+
+__all__ = ["pytest_pyfunc_call"]
