@@ -1,0 +1,1 @@
+"""Conformance suite for coordinator leadership, membership and RM registry of lockd (ids TC-…)."""
