@@ -121,6 +121,16 @@ class Calls:
             self.context.stack.push_async_callback(self.part, who, node)
         return answer
 
+    async def api_leave(self, node: str) -> Answer:
+        """The node's own, unguarded leave; on a target that others use too it comes back at the end."""
+        if not self.context.target.startable:
+            self.context.stack.push_async_callback(self.come_back, node)
+        return await self.call(wire.leave(), self.own(node), node=node)
+
+    async def come_back(self, node: str) -> Answer:
+        """The explicit announce that ends the pause after a leave."""
+        return await self.call(wire.announce(self.url(node)), self.own(node), node=node)
+
     async def part(self, who: Identity, node: str | None = None) -> Answer:
         """The identity leaves, here only."""
         return await self.call(wire.leave(self.dialect.guard), who, node=node)

@@ -90,6 +90,7 @@ class Spy:
         self.script: dict[str, Script] = {}
         self.kept: set[tuple[str, str]] = set()
         self.worst_lag = 0.0
+        self.lease_end = 0
         self._server: asyncio.Server | None = None
         self._handler: web.Server[web.BaseRequest] | None = None
         self._port = 0
@@ -216,7 +217,9 @@ class Spy:
     # ------------------------------------------------------------- as a member
 
     async def announce(self, node: str) -> wire.Answer:
-        return await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+        answer = await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+        self.lease_end = answer.expires_at or self.lease_end
+        return answer
 
     async def join(self, *nodes: str) -> None:
         """Be a member there, once an interval, until it leaves or falls silent."""
