@@ -196,6 +196,18 @@ class Lockd(Calls):
 
         return await self.comes(look, bound, what=f"{node} to lead at a term above {above}")
 
+    async def vote(self, candidate: str, term: int, ttl_ms: int, node: str) -> Answer:
+        """A vote of a leaderless node. Its own rounds take its slot for moments, so that a refusal is tried again."""
+        request = wire.acquire(candidate, self.url(node), term, ttl_ms)
+
+        async def granted() -> Answer | None:
+            answer = await self.call(request, node=node)
+            expect(answer, wire.ok(granted=True), wire.refused("tc_lease_active"), why=f"a vote for {candidate}")
+            return answer if answer.ok else None
+
+        answer, _ = await self.T.until(granted, give_up=self.T.leader_ttl, what=f"a vote for {candidate} at {term}")
+        return answer
+
     async def without_leader(self, node: str) -> Moment:
         """Until the node shows no valid leader."""
 
