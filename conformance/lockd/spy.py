@@ -169,6 +169,10 @@ class Spy:
         self.script.pop(wire.ACQUIRE, None)
         self.script.pop(wire.RENEW, None)
 
+    def hold_votes(self, seconds: float) -> None:
+        """Grant, but late."""
+        self.on(wire.ACQUIRE, lambda call: Reply(200, self._default(call), hold=seconds))
+
     def report_term(self, term: int) -> None:
         self.on(wire.LEADER, Reply(200, {"term": term}))
 
