@@ -101,6 +101,12 @@ class Lockd(Calls):
     async def _healthy(self, url: str) -> bool:
         return (await self.call(wire.Request("GET", self.dialect.health), url=url)).ok
 
+    async def detour(self, node: str) -> str:
+        """Another endpoint of the same node: a link of ours that leads to its port."""
+        kind = "https" if "https" in self.deployment.nodes[node].urls else "http"
+        _, url = await self.deployment.client_link(node, kind)
+        return url
+
     def closed_port(self) -> str:
         """An endpoint at which nobody listens."""
         with socket.socket() as unused:
@@ -137,7 +143,7 @@ class Lockd(Calls):
         return sorted(found.endpoints) if found else []
 
     async def backend_of(self, node: str) -> str:
-        """The node's own backend hash: of the entries with its endpoint the newest, since a memory store leaves old ones."""
+        """The node's own backend hash: the newest with its endpoint, since a memory store leaves old ones behind."""
         mine = self.url(node)
 
         async def look() -> str | None:

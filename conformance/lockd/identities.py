@@ -141,7 +141,8 @@ class Authority:
 def read_identity(name: str, text: str) -> Identity:
     """A bundle of the target: its leaf is told from the CA by content, not by order."""
     blocks = pem_blocks(text)
-    certificates = [(x509.load_pem_x509_certificate(pem.encode()), pem) for kind, pem in blocks if kind == "CERTIFICATE"]
+    pems = [pem for kind, pem in blocks if kind == "CERTIFICATE"]
+    certificates = [(x509.load_pem_x509_certificate(pem.encode()), pem) for pem in pems]
     leaf = next(((c, pem) for c, pem in certificates if not is_ca(c)), None)
     key = next((pem for kind, pem in blocks if kind.endswith("PRIVATE KEY")), "")
     if leaf is None or not key:

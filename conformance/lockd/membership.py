@@ -1,6 +1,7 @@
 """What checks of membership share: cadence at a spy, endpoints that nobody serves, faults of the store."""
 
 import contextlib
+import itertools
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ async def per_interval(
 def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since: Moment) -> None:
     T = spy.lockd.T
     seconds, percent = T.timings.of(period).seconds, T.share(tolerance)
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     if not gaps:
         return
     allowed = max(seconds * percent / 100, T.timings.of("clock_slack").floor)

@@ -1,11 +1,12 @@
 """Partitions between nodes: each node has an HTTP CONNECT proxy of its own for what it sends.
 
-The nodes know each other under names that only these proxies can resolve, so that every pair can be cut in each direction,
-while our own calls go to the nodes' real ports. Refusals are counted: without any, the cut was not proven.
+The nodes know each other under names that only these proxies can resolve, so that every pair can be cut in each
+direction, while our own calls go to the nodes' real ports. Refusals are counted: without any, the cut was not proven.
 """
 
 import asyncio
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -39,7 +40,7 @@ class Proxies:
             self._real[node] = (parts.hostname or "127.0.0.1", parts.port or 443)
         bind = self._lockd.context.target.harness["bind"]
         for node in nodes:
-            server = await asyncio.start_server(lambda r, w, n=node: self._serve(n, r, w), bind, 0)
+            server = await asyncio.start_server(partial(self._serve, node), bind, 0)
             self._lockd.context.stack.callback(server.close)
             urls[node] = f"http://{bind}:{server.sockets[0].getsockname()[1]}"
         self._lockd.context.stack.callback(self._hang_up, list(self._open))
@@ -86,9 +87,7 @@ class Proxies:
         host = request[1].rpartition(":")[0] if len(request) > 1 and request[0] == "CONNECT" else ""
         return next((node for node in self._real if self._name(node) == host), "")
 
-    async def _join(
-        self, pair: tuple[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _join(self, pair: tuple[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far = await asyncio.open_connection(*self._real[pair[1]])
         both = {writer, far}
         self._open.setdefault(pair, set()).update(both)

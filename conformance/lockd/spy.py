@@ -1,8 +1,8 @@
 """A spy: a member of ours. To the node under test it is a peer; to the check it is a script and a record.
 
-It has a server certificate of its own node-id, listens with required client certificates, records what nodes send it and
-answers by script. It answers within a deadline of its own: what it took longer is its own lag, is logged, and excuses only
-findings that rest on this spy.
+It has a server certificate of its own node-id, listens with required client certificates, records what nodes send it
+and answers by script. It answers within a deadline of its own: what it took longer is its own lag, is logged, and
+excuses only findings that rest on this spy.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class Spy:
         self.worst_lag = 0.0
         self.lease_end = 0
         self._server: asyncio.Server | None = None
-        self._handler: web.Server[web.BaseRequest] | None = None
+        self._handler: web.Server | None = None
         self._port = 0
         self._joined: list[asyncio.Task[None]] = []
         self._leading: asyncio.Task[None] | None = None
@@ -191,24 +191,23 @@ class Spy:
     def _default(self, call: Call) -> dict[str, Any]:
         said, now = call.body, int(time.time() * 1000)
         until = now + int(said.get("ttl_ms") or 0)
-        match call.path:
-            case wire.ANNOUNCE | wire.LEAVE:
-                return {"endpoints": [self.endpoint], "updated_at_unix": now}
-            case wire.ACQUIRE:
-                held = {"leader_id": said.get("candidate_id"), "leader_endpoint": said.get("candidate_endpoint")}
-                return {"granted": True, **held, "term": said.get("term"), "expires_at": until}
-            case wire.RENEW:
-                return {"renewed": True, **said, "expires_at": until}
-            case wire.RELEASE:
-                return {"released": True}
-            case wire.REGISTER | wire.UNREGISTER:
-                return {"backend_hash": said.get("backend_hash"), "endpoints": [], "updated_at_unix": now}
-            case wire.DECIDE:
-                return {"txn_id": said.get("txn_id"), "state": said.get("state")}
-            case wire.COMMIT | wire.ROLLBACK:
-                return {"txn_id": said.get("txn_id"), "state": call.path.rpartition("/")[2]}
-            case _:
-                return {}
+        candidate = {"leader_id": said.get("candidate_id"), "leader_endpoint": said.get("candidate_endpoint")}
+        listed = {"endpoints": [self.endpoint], "updated_at_unix": now}
+        stored: dict[str, Any] = {"backend_hash": said.get("backend_hash"), "endpoints": [], "updated_at_unix": now}
+        applied = {"txn_id": said.get("txn_id"), "state": call.path.rpartition("/")[2]}
+        answers: dict[str, dict[str, Any]] = {
+            wire.ANNOUNCE: listed,
+            wire.LEAVE: listed,
+            wire.ACQUIRE: {"granted": True, **candidate, "term": said.get("term"), "expires_at": until},
+            wire.RENEW: {"renewed": True, **said, "expires_at": until},
+            wire.RELEASE: {"released": True},
+            wire.REGISTER: stored,
+            wire.UNREGISTER: stored,
+            wire.DECIDE: {"txn_id": said.get("txn_id"), "state": said.get("state")},
+            wire.COMMIT: applied,
+            wire.ROLLBACK: applied,
+        }
+        return answers.get(call.path, {})
 
     def _keep(self, call: Call) -> None:
         """Registry changes that it has accepted, so that an undo can be seen."""
@@ -338,7 +337,8 @@ class _Excuse(contextlib.AbstractContextManager[None]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Finding) and self._spy.worst_lag > self._spy.deadline:
-            raise Inconclusive(f"{self._spy.identity.name} itself lagged {self._spy.worst_lag:.2f} s: {error}") from error
+            name, lag = self._spy.identity.name, self._spy.worst_lag
+            raise Inconclusive(f"{name} itself lagged {lag:.2f} s: {error}") from error
 
 
 async def spies(lockd: "Lockd", count: int, *, hosts: tuple[str, ...] = ("*",)) -> list[Spy]:

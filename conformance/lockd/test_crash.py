@@ -1,4 +1,4 @@
-"""Crash and expiry (seed): who crashes stays listed until its lease ends, and takes the lease up again if it is quick."""
+"""Crash and expiry (seed): who crashes stays listed until its lease ends, and may take the lease up again."""
 
 import time
 
@@ -21,7 +21,8 @@ async def test_a_silent_member_stays_until_its_lease_ends(lockd: Lockd, T: SpecT
     async def listed() -> None:
         seen = await lockd.members(node)
         if time.monotonic() < expiry.lo:
-            assert spy.endpoint in seen, f"the member is gone {expiry.lo - time.monotonic():.1f} s before its lease ends"
+            left = expiry.lo - time.monotonic()
+            assert spy.endpoint in seen, f"the member is gone {left:.1f} s before its lease ends"
 
     await lockd.throughout(listed, expiry.lo - T.clock_slack - time.monotonic(), "the silent member")
     await T.sleep_until(expiry, T.clock_slack, "the end of its lease")

@@ -31,9 +31,7 @@ async def test_announces_at_the_same_moment_are_all_kept(lockd: Lockd, T: SpecTi
     ends = [nowhere(number) for number in range(len(crowd))]
     for who in crowd:
         await lockd.call(wire.members(), who, node=lockd.lone)  # connections first, so that the burst is one
-    await lockd.parallel(
-        [partial(lockd.member, who, end, lockd.lone) for who, end in zip(crowd, ends, strict=True)]
-    )
+    await lockd.parallel([partial(lockd.member, who, end, lockd.lone) for who, end in zip(crowd, ends, strict=True)])
     missing = set(ends) - set(await lockd.members(lockd.lone))
     assert not missing, f"{len(missing)} of {len(ends)} announces at the same moment are lost: {sorted(missing)}"
 
@@ -49,7 +47,7 @@ async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
     key = (NAMESPACE, LEASES + x.node_id)
     fresh = {name for name in after.keys() - before.keys() if name[1].startswith(LEASES)}
     expect(fresh, {key}, why="exactly one new lease object")
-    wanted = {"identity": x.node_id, "endpoint": nowhere(4)}
+    wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(4)}
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     expect({name: after[key].get(name) for name in wanted}, wanted, why="the stored lease")
     await lockd.part(x, node)
@@ -168,7 +166,8 @@ async def test_times_are_milliseconds(lockd: Lockd, T: SpecTime) -> None:
 
 def _ahead(stamp: int, wall: float, ttl: float, T: SpecTime, what: str) -> None:
     left = stamp / 1000 - wall
-    assert 0 < left <= ttl + T.clock_slack, f"{what} {stamp}: read as milliseconds it is {left:.1f} s ahead, not 0 to {ttl:g}"
+    seen = f"{what} {stamp}: read as milliseconds it is {left:.1f} s ahead, not 0 to {ttl:g}"
+    assert 0 < left <= ttl + T.clock_slack, seen
 
 
 @verifies("TC-DATA-05", isolation="disruptive", nodes=1, waits="2*membership_ttl + clock_slack")
@@ -207,7 +206,7 @@ async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None
     expect(await lockd.call(wire.register("h1", nowhere(3)), x, node=node), ok())
     answer = await lockd.member(x, nowhere(1), node)
     key = (NAMESPACE, LEASES + x.node_id)
-    wanted = {"identity": x.node_id, "endpoint": nowhere(1)}
+    wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(1)}
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     for when in ("before", "after"):
         found = await objects(lockd, node)

@@ -15,6 +15,10 @@ from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
 
+def _is_a_candidacy(call: Call) -> bool:
+    return int(call.body.get("term", 0)) > 7
+
+
 @pytest.mark.parametrize("highest", ["first", "last"])
 @verifies("TC-ELECT-01", isolation="quiet", nodes=1, waits="3*lease_settled_max")
 async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highest: str) -> None:
@@ -26,7 +30,7 @@ async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highe
         await spy.join(node)
     for spy in pair:
         # A leader that lost its quorum may ask for its old term again; a candidacy has a term of its own.
-        call = await spy.receives(wire.ACQUIRE, "lease_settled_max", where=lambda call: int(call.body.get("term", 0)) > 7)
+        call = await spy.receives(wire.ACQUIRE, "lease_settled_max", where=_is_a_candidacy)
         expect(call.body.get("term"), 1001, why="one above the highest term that a peer reported")
         asked = [each for each in spy.got(wire.LEADER) if each.at <= call.at]
         assert asked, f"{spy.identity.name} was asked for its vote, but not for its term"
@@ -54,7 +58,8 @@ async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd
 
 
 def _vote_request(lockd: Lockd, node: str, call: Call, leader: Leader) -> None:
-    wanted = {"candidate_id": leader.id, "candidate_endpoint": lockd.url(node), "ttl_ms": round(lockd.T.leader_ttl * 1000)}
+    wanted: dict[str, object] = {"candidate_id": leader.id, "candidate_endpoint": lockd.url(node)}
+    wanted["ttl_ms"] = round(lockd.T.leader_ttl * 1000)
     expect({name: call.body.get(name) for name in wanted}, wanted, why="the vote request")
     assert CLIENT_AUTH in call.usages, "the certificate of the vote request has no clientAuth usage"
     roles = ("spiffe://lockd/tc/", "spiffe://lockd/server/")
@@ -228,7 +233,8 @@ async def test_a_crashed_leader_is_replaced_after_its_lease(lockd: Lockd, T: Spe
     _not_early(lockd, early, lease)
     assert first.endpoint in await lockd.members(node), "the node waited until the dead member had left the list"
     T.at_most("lease_settled_max", since=closed, seen=seen, what=f"the new leader at term {leader.term}")
-    expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="decisions work again")
+    answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
+    expect(answer, ok(state="commit"), why="decisions work again")
 
 
 def _not_early(lockd: Lockd, calls: list[Call], lease: Leader) -> None:
@@ -285,17 +291,18 @@ async def test_an_observed_leader_is_followed_until_it_lapses(lockd: Lockd, T: S
     await lockd.throughout(stays, T.two_leader_ttl, "the observed leader")
     assert not spy.got(wire.ACQUIRE, since=since), "the node asks for votes beside a valid leader"
     spy.report(Leader)
-    await _resumes(lockd, node, spy, told)
+    await _resumes(lockd, spy, told)
 
 
-async def _resumes(lockd: Lockd, node: str, spy: Spy, told: list[int]) -> None:
+async def _resumes(lockd: Lockd, spy: Spy, told: list[int]) -> None:
     """Elections begin again when the last lease that was told has lapsed, and not before."""
     T, stopped = lockd.T, lockd.T.now()
     expiry = lockd.moment_of(told[-1])
     call = await spy.receives(wire.ACQUIRE, "lease_settled_max", since=stopped, times=2, what="an election")
     _not_early(lockd, [call], Leader(expires_at=told[-1]))
     expect(call.body.get("term"), 51, why="one above the observed term")
-    T.at_most("reelect_max", since=Moment(min(expiry.lo, call.at), expiry.hi), seen=call.moment, what="the next election")
+    since = Moment(min(expiry.lo, call.at), expiry.hi)
+    T.at_most("reelect_max", since=since, seen=call.moment, what="the next election")
 
 
 async def _leading_above_a_thousand(lockd: Lockd, node: str) -> tuple[Spy, Leader]:
@@ -352,14 +359,15 @@ async def test_a_node_does_not_adopt_a_lapsed_lease(lockd: Lockd, T: SpecTime) -
 @verifies("TC-ELECT-10", isolation="disruptive", waits="cluster_leader_max + 59*(failover_p95_max + rejoin_max)")
 async def test_crash_recovery_at_the_95th_percentile(lockd: Lockd, T: SpecTime) -> None:
     nodes, leader = await lockd.cluster()
-    samples, spans = [], []
+    samples: list[float] = []
+    spans: list[Moment] = []
     began = T.now()
     wanted = lockd.context.catalogue.requirements["TC-ELECT-10"].samples or 0
     while len(samples) < wanted:
         old = lockd.at(leader.endpoint)
-        killed = await lockd.kill(old)
+        killed, survivors = await lockd.kill(old), lockd.others(old)
 
-        async def decides(rest: list[str] = lockd.others(old)) -> bool:
+        async def decides(rest: list[str] = survivors) -> bool:
             return any([(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)).ok for node in rest])
 
         _, seen = await T.until(decides, give_up=4 * T.failover_p95_max, since=killed, what="a decision")

@@ -164,7 +164,7 @@ async def _restart_with(lockd: Lockd, node: str, identity: Identity, **settings:
 async def test_a_moved_and_rotated_node_keeps_its_leader_id(lockd: Lockd) -> None:
     node = lockd.lone
     before, _ = await lockd.leads(node)
-    _, moved = await lockd.deployment.client_link(node)
+    moved = await lockd.detour(node)
     await _restart_with(lockd, node, lockd.authority.server(lockd.node_id(node), name=node), self=moved, join=moved)
 
     async def leads() -> wire.Leader | None:
@@ -179,7 +179,7 @@ async def test_a_moved_and_rotated_node_keeps_its_leader_id(lockd: Lockd) -> Non
 async def test_a_moved_node_leaves_nothing_at_its_old_endpoint(lockd: Lockd, T: SpecTime) -> None:
     nodes, _ = await lockd.cluster()
     a, b = nodes[:2]
-    _, moved = await lockd.deployment.client_link(a)
+    moved = await lockd.detour(a)
     await lockd.kill(a)
     rotated = lockd.authority.server(lockd.node_id(a), name=a)
     since = T.now()

@@ -11,7 +11,7 @@ from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
 
 
-@verifies("TC-INV-01", isolation="disruptive", nodes=1, waits="2*lease_settled_max + 5*membership_interval + leader_ttl")
+@verifies("TC-INV-01", isolation="disruptive", nodes=1, waits="2*lease_settled_max + 6*membership_interval")
 async def test_a_start_option_does_not_change_the_rules(lockd: Lockd, T: SpecTime) -> None:
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await lockd.restart(node, join=lockd.url(node), tc_disable_auth="true")

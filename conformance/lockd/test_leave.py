@@ -77,7 +77,8 @@ async def test_a_foreign_leave_costs_the_receiver_nothing_at_its_peers(lockd: Lo
         for node in others:
             assert lockd.url(a) in await lockd.members(node), f"{node} dropped the receiver of a foreign leave"
 
-    await lockd.throughout(receiver_stays, T.silence_watch, "the receiver in its peers' lists", every=T.silence_watch / 25)
+    every = T.silence_watch / 25
+    await lockd.throughout(receiver_stays, T.silence_watch, "the receiver at its peers", every=every)
 
 
 async def _stays_out(lockd: Lockd, node: str, at: list[str], seconds: float) -> None:

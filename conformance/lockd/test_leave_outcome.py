@@ -1,4 +1,4 @@
-"""How leaves end (seed: Fan-out requirement; Leave): all or nothing by API, best effort at shutdown, leases released."""
+"""How leaves end (seed: Leave; Fan-out requirement): all or nothing by API, best effort at shutdown."""
 
 import time
 
@@ -144,7 +144,8 @@ async def test_a_graceful_stop_leaves_whatever_one_peer_does(lockd: Lockd, T: Sp
     bound = "graceful_drop_max" if trouble == "none" else "graceful_drop_degraded_max"
     for spy in [first, second] if trouble == "none" else [second]:
         calls = _guarded(lockd, spy, since)
-        assert calls, f"{spy.identity.name} got no guarded leave before the process was gone ({ended.hi - since.lo:.1f} s)"
+        lasted = ended.hi - since.lo
+        assert calls, f"{spy.identity.name} got no guarded leave in the {lasted:.1f} s until the process was gone"
         T.at_most(bound, since=since, seen=Moment(calls[0], calls[0]), what="the leave of a stopping node")
 
 

@@ -28,7 +28,7 @@ async def _behind_proxies(lockd: Lockd) -> tuple[Proxies, Leader]:
     return proxies, leader
 
 
-@verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + heal_max + lease_settled_max")
+@verifies("TC-STEP-08", isolation="disruptive", waits="2*cluster_leader_max + two_leader_ttl + heal_max")
 async def test_an_isolated_leader_falls_silent_and_follows_after_healing(lockd: Lockd, T: SpecTime) -> None:
     proxies, leader = await _behind_proxies(lockd)
     old = next(node for node in lockd.nodes if proxies.endpoint(node) == leader.endpoint)

@@ -153,7 +153,8 @@ async def test_replicas_go_to_who_is_a_member_now(lockd: Lockd, T: SpecTime) -> 
     for path in (wire.LEADER, wire.REGISTER, wire.UNREGISTER):
         third.on(path, BROKEN)
     since = T.now()
-    expect(await lockd.call(wire.register(HASH, F), server, node=node), ok(), why="who left cannot make a register fail")
+    answer = await lockd.call(wire.register(HASH, F), server, node=node)
+    expect(answer, ok(), why="who left cannot make a register fail")
     assert not _for_us(third.got(wire.REGISTER, since=since)), "who left got a replica"
 
 
@@ -179,7 +180,8 @@ async def _fails(lockd: Lockd, request: Request, node: str) -> Answer:
 async def test_peers_are_probed_before_anything_changes(lockd: Lockd, T: SpecTime, trouble: str) -> None:
     node, (first, second) = await _leading_with(lockd, 2)
     since, server = T.now(), lockd.authority.server(name="x")
-    expect(await lockd.call(wire.register(HASH, E), server, node=node), ok(), why="control: everybody answers the probe")
+    answer = await lockd.call(wire.register(HASH, E), server, node=node)
+    expect(answer, ok(), why="control: everybody answers the probe")
     for spy in (first, second):
         write, probes = _for_us(spy.got(wire.REGISTER, since=since))[0], spy.got(wire.LEADER, since=since)
         assert any(probe.at <= write.at for probe in probes), f"{spy.identity.name} was written to without a probe"

@@ -166,7 +166,7 @@ async def test_a_failed_release_is_logged(lockd: Lockd, T: SpecTime) -> None:
     await T.until(logged, give_up=T.released_max, since=seen, what="a log line about the failed release")
 
 
-async def _vanish(lockd: Lockd, node: str, made: list[Spy]) -> Moment:
+async def _vanish(node: str, made: list[Spy]) -> Moment:
     """All spies announce themselves once more and close their ports, without a leave."""
     for spy in made:
         spy.fall_silent()
@@ -200,7 +200,7 @@ async def test_without_a_quorum_of_the_list_nobody_leads(lockd: Lockd, who: str)
         await made[0].stop_leading()
         for spy in made:
             spy.grant_votes()
-    closed = await _vanish(lockd, node, made)
+    closed = await _vanish(node, made)
     await _nobody_until(lockd, node, closed)
     await _survivor_leads(lockd, node, closed)
 
@@ -237,7 +237,7 @@ async def test_a_single_survivor_waits_for_the_list(lockd: Lockd, survivor: str)
 @verifies("TC-STEP-06", isolation="quiet", nodes=1, waits="2*lease_settled_max + return_at + rejoin_max")
 async def test_a_restored_quorum_elects_at_a_higher_term(lockd: Lockd, T: SpecTime) -> None:
     node, made, leader = await _leads_with(lockd, 2)
-    closed = await _vanish(lockd, node, made)
+    closed = await _vanish(node, made)
     await T.sleep_until(closed, T.return_at, "the return of one member")
     back = made[0]
     await back.open()

@@ -113,7 +113,8 @@ async def _outside(lockd: Lockd, node: str, T: SpecTime) -> None:
         expect(answer, refused("tc_unavailable"), why="a decision outside the cluster")
         expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="nothing is recorded")
 
-    await lockd.throughout(refuses_to_decide, T.two_intervals, "a node outside the cluster", every=T.renew_interval / 10)
+    every = T.renew_interval / 10
+    await lockd.throughout(refuses_to_decide, T.two_intervals, "a node outside the cluster", every=every)
 
 
 @verifies("TC-TXN-04", isolation="quiet", nodes=1, waits="lease_settled_max + two_intervals + leave_ok_max")

@@ -25,7 +25,8 @@ XID = re.compile(r"[0-9a-v]{19}[0g]")
 STATUS_OF: dict[str, int] = {
     **dict.fromkeys(("tc_term_required", "invalid_body", "invalid_term", "invalid_ttl", "invalid_endpoint"), 400),
     **dict.fromkeys(("missing_candidate_id", "missing_candidate_endpoint", "missing_leader_id"), 400),
-    **dict.fromkeys(("missing_self_endpoint", "invalid_self_endpoint", "missing_backend_hash", "missing_endpoint"), 400),
+    **dict.fromkeys(("missing_self_endpoint", "invalid_self_endpoint"), 400),
+    **dict.fromkeys(("missing_backend_hash", "missing_endpoint"), 400),
     **dict.fromkeys(("missing_txn_id", "invalid_txn_id", "invalid_state", "invalid_namespace", "invalid_key"), 400),
     **dict.fromkeys(("tc_forbidden", "tc_client_required", "tc_server_required"), 403),
     **dict.fromkeys(("tc_cluster_identity_missing", "namespace_forbidden"), 403),
@@ -78,7 +79,8 @@ class Leader:
         return {k: v for k, v in {**named, "term": self.term, "expires_at": self.expires_at}.items() if v}
 
     def describe(self) -> str:
-        return f"leader {self.id or 'nobody'} at {self.endpoint or 'nowhere'}, term {self.term}, until {self.expires_at}"
+        place = self.endpoint or "nowhere"
+        return f"leader {self.id or 'nobody'} at {place}, term {self.term}, until {self.expires_at}"
 
 
 @dataclass(frozen=True)
