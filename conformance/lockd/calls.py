@@ -1,6 +1,7 @@
 """Calls to nodes under any identity, with everything noted in the check's transcript."""
 
 import asyncio
+import errno
 import ssl
 import tempfile
 import time
@@ -211,7 +212,8 @@ def _tls_failed(error: BaseException, who: Identity | None) -> bool:
         return True
     if "alert" in str(error).lower():
         return True
-    return who is None and isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError)
+    cut = isinstance(error, OSError) and error.errno in (errno.ECONNRESET, errno.EPIPE)
+    return who is None and (cut or isinstance(error, aiohttp.ServerDisconnectedError))
 
 
 def _without_certificate(ca: str) -> ssl.SSLContext:

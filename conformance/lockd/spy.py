@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # A share of the nodes' own call timeout: a spy that answers later may be taken for an unreachable peer.
 _DEADLINE_SHARE = 0.25
+# To aiohttp zero means without limit.
+_AT_ONCE = 0.001
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Spy:
         asked = time.monotonic()
         if self._server is not None and self._handler is not None:
             self._server.close()
-            await self._handler.shutdown(0)
+            await self._handler.shutdown(_AT_ONCE)
             self._server = self._handler = None
         return Moment(asked, time.monotonic())
 

@@ -129,7 +129,7 @@ async def _refuses_to_start(lockd: Lockd, node: str, peer: str, way: str) -> Non
         settings = {"bundle": str(path)}
     else:
         me = _plain(lockd, node)
-        settings |= {"self": me, **({"tc_disable_auth": "true"} if way == "no mTLS, no auth" else {})}
+        settings |= {"endpoint": me, **({"tc_disable_auth": "true"} if way == "no mTLS, no auth" else {})}
     ending, seen = await lockd.restart_fails(node, join=f"{me},{peer}", **settings)
     if not ending or "status 0 " in ending:
         raise Finding(["an end with an error"], ending or "the node serves", f"{way}, --join {me},{peer}")
@@ -181,7 +181,7 @@ async def test_without_mtls_a_lone_node_leads_under_a_stable_name(lockd: Lockd) 
 
 async def _plain_leader(lockd: Lockd, node: str, url: str) -> str:
     listen = url.partition("://")[2]
-    await lockd.start_beside(node, url, disable_mtls="true", self=url, join=url, listen=listen)
+    await lockd.start_beside(node, url, disable_mtls="true", endpoint=url, join=url, listen=listen)
 
     async def leads() -> wire.Leader | None:
         answer = await lockd.call(wire.leader(), url=url)

@@ -165,7 +165,7 @@ async def test_a_moved_and_rotated_node_keeps_its_leader_id(lockd: Lockd) -> Non
     node = lockd.lone
     before, _ = await lockd.leads(node)
     moved = await lockd.detour(node)
-    await _restart_with(lockd, node, lockd.authority.server(lockd.node_id(node), name=node), self=moved, join=moved)
+    await _restart_with(lockd, node, lockd.authority.server(lockd.node_id(node), name=node), endpoint=moved, join=moved)
 
     async def leads() -> wire.Leader | None:
         found = await lockd.valid_leader(node)
@@ -183,7 +183,7 @@ async def test_a_moved_node_leaves_nothing_at_its_old_endpoint(lockd: Lockd, T: 
     await lockd.kill(a)
     rotated = lockd.authority.server(lockd.node_id(a), name=a)
     since = T.now()
-    await _restart_with(lockd, a, rotated, self=moved, join=f"{moved},{lockd.url(b)}")
+    await _restart_with(lockd, a, rotated, endpoint=moved, join=f"{moved},{lockd.url(b)}")
 
     async def moved_there() -> bool:
         seen = await lockd.members(b)

@@ -15,7 +15,7 @@ async def _behind_proxies(lockd: Lockd) -> tuple[Proxies, Leader]:
     urls = await proxies.stand(*lockd.nodes)
     join = ",".join(proxies.endpoint(node) for node in lockd.nodes)
     for node in lockd.nodes:
-        settings = {"self": proxies.endpoint(node), "proxy": urls[node]}
+        settings = {"endpoint": proxies.endpoint(node), "proxy": urls[node]}
         await lockd.restart(node, join=join, **settings)
     for node in lockd.nodes:
         for other in lockd.nodes:
