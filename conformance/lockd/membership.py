@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ async def per_interval(
     *,
     sender: str | None = None,
     since: Moment | None = None,
+    where: Callable[[Call], bool] = lambda _call: True,
     period: str = "membership_interval",
     tolerance: str = "tick_tolerance_percent",
 ) -> list[Call]:
@@ -39,7 +40,7 @@ async def per_interval(
     start, seconds = since or T.now(), T.timings.of(period).seconds
 
     async def look() -> list[Call] | None:
-        found = spy.got(path, since=start, sender=sender)
+        found = [call for call in spy.got(path, since=start, sender=sender) if where(call)]
         return found[:count] if len(found) >= count else None
 
     with spy.excused():

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -96,6 +97,8 @@ class Spy:
         self._server: asyncio.Server | None = None
         self._handler: web.Server | None = None
         self._port = 0
+        # Odd while it is open.
+        self._opened = 0
         self._joined: list[asyncio.Task[None]] = []
         self._leading: asyncio.Task[None] | None = None
         self.led = Leader()
@@ -109,7 +112,8 @@ class Spy:
     async def open(self) -> None:
         """Listen; after a `close` again on the same port."""
         harness = self.lockd.context.target.harness
-        self._handler = web.Server(self._serve)
+        self._opened += 1
+        self._handler = web.Server(partial(self._serve, self._opened))
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
             self._handler, harness["bind"], self._port, ssl=self.identity.server_context
@@ -121,12 +125,15 @@ class Spy:
         """Gone without a word: the port is closed and every connection cut."""
         asked = time.monotonic()
         if self._server is not None and self._handler is not None:
+            self._opened += 1
             self._server.close()
             await self._handler.shutdown(_AT_ONCE)
             self._server = self._handler = None
         return Moment(asked, time.monotonic())
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _serve(self, opened: int, request: web.BaseRequest) -> web.StreamResponse:
+        if opened != self._opened:  # its TLS handshake was under way when the port was closed
+            return _hung_up(request)
         call = Call(
             time.monotonic(),
             request.method,
@@ -142,9 +149,7 @@ class Spy:
             await asyncio.sleep(reply.hold)
         self._note_lag(call, reply.hold)
         if reply.hangs_up:
-            if request.transport is not None:
-                request.transport.close()
-            raise ConnectionResetError("the script hangs up")
+            return _hung_up(request)
         call.answered = time.monotonic()
         return web.json_response(dict(reply.body), status=reply.status)
 
@@ -377,6 +382,12 @@ async def spy_leader(lockd: "Lockd", term: int = 1000, count: int = 1) -> tuple[
     seen = await lockd.leader(node)
     expect(seen, wire.ok(leader_endpoint=made[0].endpoint, term=term), why="the node follows the spy")
     return node, made
+
+
+def _hung_up(request: web.BaseRequest) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
 
 
 def _fields(body: Any) -> Mapping[str, Any]:

@@ -14,6 +14,8 @@ async def _behind_proxies(lockd: Lockd) -> tuple[Proxies, Leader]:
     proxies = Proxies(lockd)
     urls = await proxies.stand(*lockd.nodes)
     join = ",".join(proxies.endpoint(node) for node in lockd.nodes)
+    for node in lockd.nodes:  # all at once, or those that still run would tell of the leader from before
+        await lockd.kill(node)
     for node in lockd.nodes:
         settings = {"endpoint": proxies.endpoint(node), "proxy": urls[node]}
         await lockd.restart(node, join=join, **settings)
@@ -22,7 +24,8 @@ async def _behind_proxies(lockd: Lockd) -> tuple[Proxies, Leader]:
             await lockd.call(wire.announce(proxies.endpoint(node)), lockd.own(node), node=other)
 
     async def agreed() -> Leader | None:
-        return await lockd.one_leader(*lockd.nodes)
+        found = await lockd.one_leader(*lockd.nodes)
+        return found if found and found.endpoint in join.split(",") else None
 
     leader, _ = await lockd.comes(agreed, "cluster_leader_max", what="one leader behind the proxies")
     return proxies, leader
