@@ -10,7 +10,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.calls import NEVER, Calls
 from holdfast.conformance.lockd.wire import Answer, Leader
 from holdfast.deployment import StartError
-from holdfast.finding import Finding, NotObservable, expect
+from holdfast.finding import Finding, Inconclusive, NotObservable, expect
 from holdfast.timeline import Moment
 
 R = TypeVar("R")
@@ -189,7 +189,7 @@ class Lockd(Calls):
                 looks += 1
                 await asyncio.sleep(every)
         if looks < 2:
-            raise Finding(["several samples"], f"{looks} in {seconds:.1f} s", why, late=True)
+            raise Inconclusive(f"only {looks} samples in {seconds:.1f} s: {why}")
         return looks
 
     async def leads(self, node: str, bound: str = "lease_settled_max", *, above: int = 0) -> tuple[Leader, Moment]:
