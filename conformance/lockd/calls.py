@@ -146,20 +146,26 @@ class Calls:
         node: str | None = None,
         url: str | None = None,
         anonymous: bool = False,
+        unwelcome: bool = False,
         data: bytes | None = None,
     ) -> Answer:
-        """A call as `who`, a coordinator client unless somebody is named, or without any certificate."""
+        """A call as `who`, a coordinator client unless somebody is named, or without any certificate.
+
+        Of an unwelcome caller a connection that is cut before any answer counts as a failed handshake.
+        """
         caller = None if anonymous else who or self.client
         base = url or self.url(node)
         name = caller.name if caller else "nobody"
         self.context.transcript.sent(lambda: f"{request.describe()}  [{name} to {node or base}]")
-        answer = await self._exchange(base, request, caller, data)
+        answer = await self._exchange(base, request, caller, data, unwelcome=unwelcome or anonymous)
         self.context.transcript.received(answer.describe)
         for hear in self.listeners:
             hear(request, answer)
         return answer
 
-    async def _exchange(self, base: str, request: Request, who: Identity | None, data: bytes | None) -> Answer:
+    async def _exchange(
+        self, base: str, request: Request, who: Identity | None, data: bytes | None, *, unwelcome: bool
+    ) -> Answer:
         sent = time.monotonic()
         body: dict[str, Any] = {"data": data} if data is not None else {}
         if data is None and request.body is not None:
@@ -180,7 +186,7 @@ class Calls:
         except TimeoutError:
             return _no_answer(f"after {time.monotonic() - sent:.1f} s", sent)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _no_answer(f"{type(error).__name__}: {error}", sent, failed=_tls_failed(error, who))
+            return _no_answer(f"{type(error).__name__}: {error}", sent, failed=_tls_failed(error, unwelcome=unwelcome))
 
     def _patience(self, request: Request) -> float:
         T = self.T
@@ -206,14 +212,14 @@ def _no_answer(text: str, sent: float, *, failed: bool = False) -> Answer:
     return Answer(0, {}, None, text, sent, time.monotonic(), time.time(), handshake_failed=failed)
 
 
-def _tls_failed(error: BaseException, who: Identity | None) -> bool:
+def _tls_failed(error: BaseException, *, unwelcome: bool) -> bool:
     """With TLS 1.3 a client learns of its refused certificate only after its own handshake: as alert, end or reset."""
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return True
     if "alert" in str(error).lower():
         return True
     cut = isinstance(error, OSError) and error.errno in (errno.ECONNRESET, errno.EPIPE)
-    return who is None and (cut or isinstance(error, aiohttp.ServerDisconnectedError))
+    return unwelcome and (cut or isinstance(error, aiohttp.ServerDisconnectedError))
 
 
 def _without_certificate(ca: str) -> ssl.SSLContext:

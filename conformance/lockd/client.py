@@ -61,7 +61,10 @@ class Lockd(Calls):
         asked = time.monotonic()
         self.context.transcript.note(f"restart {node} {_shown(settings)}")
         await self.hang_up()
-        await self.deployment.nodes[node].restart(**settings)
+        try:
+            await self.deployment.nodes[node].restart(**settings)
+        except StartError as error:
+            raise Finding([f"{node} to start"], str(error).partition(";")[0], _shown(settings), late=True) from error
         return Moment(asked, time.monotonic())
 
     async def restart_fails(self, node: str, **settings: str) -> tuple[str, Moment]:

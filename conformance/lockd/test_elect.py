@@ -257,7 +257,7 @@ async def test_survivors_replace_a_killed_leader(lockd: Lockd, T: SpecTime) -> N
             seen = await lockd.valid_leader(node)
             if seen and seen.id == leader.id:
                 known.append(seen.expires_at)
-            elif seen and time.time() < min(known[-1], max(known)) / 1000 - T.clock_slack:
+            elif seen and time.time() < max(known) / 1000 - T.clock_slack:
                 raise Finding(["the old leader until its lease ends"], seen.describe(), f"at {node}")
         return await lockd.one_leader(*survivors, above=leader.term)
 
@@ -354,26 +354,3 @@ async def test_a_node_does_not_adopt_a_lapsed_lease(lockd: Lockd, T: SpecTime) -
         assert seen is None or seen.term != leader.term, f"a lapsed lease was adopted: {seen.describe()}"
 
     await lockd.throughout(not_at_the_old_term, T.two_leader_ttl, "the lapsed lease")
-
-
-@verifies("TC-ELECT-10", isolation="disruptive", waits="cluster_leader_max + 59*(failover_p95_max + rejoin_max)")
-async def test_crash_recovery_at_the_95th_percentile(lockd: Lockd, T: SpecTime) -> None:
-    nodes, leader = await lockd.cluster()
-    samples: list[float] = []
-    spans: list[Moment] = []
-    began = T.now()
-    wanted = lockd.context.catalogue.requirements["TC-ELECT-10"].samples or 0
-    while len(samples) < wanted:
-        old = lockd.at(leader.endpoint)
-        killed, survivors = await lockd.kill(old), lockd.others(old)
-
-        async def decides(rest: list[str] = survivors) -> bool:
-            return any([(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)).ok for node in rest])
-
-        _, seen = await T.until(decides, give_up=4 * T.failover_p95_max, since=killed, what="a decision")
-        samples.append(seen.hi - killed.lo)
-        spans.append(Moment(killed.lo, seen.hi))
-        await lockd.restart(old)
-        await lockd.introduce(*nodes)
-        leader, _ = await lockd.agreed(*nodes)
-    T.percentile("failover_p95_max", samples, T.share("failover_percentile") / 100, spans=spans, since=began)

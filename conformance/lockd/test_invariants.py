@@ -4,7 +4,7 @@ from holdfast.check import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd, moment
 from holdfast.conformance.lockd.membership import nowhere, per_interval
-from holdfast.conformance.lockd.spy import BROKEN, spies
+from holdfast.conformance.lockd.spy import BROKEN, Call, spies
 from holdfast.conformance.lockd.wire import ok, refused
 from holdfast.finding import expect
 from holdfast.spectime import SpecTime
@@ -21,9 +21,10 @@ async def test_a_start_option_does_not_change_the_rules(lockd: Lockd, T: SpecTim
     expiry = lockd.moment_of(lease.expires_at)
     T.at_least("membership_ttl", since=moment(lease), seen=expiry, tolerance="clock_slack", what="the lease")
     T.at_most("membership_ttl", since=moment(lease), seen=expiry, tolerance="clock_slack", what="the lease")
-    expect(T.count("membership_ticks_per_ttl") * T.membership_interval, T.membership_ttl, why="three ticks a lease")
-    await per_interval(spy, wire.ANNOUNCE, 3)
-    await per_interval(spy, wire.RENEW, 3, period="renew_interval", tolerance="renew_tolerance_percent")
+    ticks = await per_interval(spy, wire.ANNOUNCE, 3)
+    _share(ticks, T.membership_ttl, T.count("membership_ticks_per_ttl"), "ticks in a membership lease")
+    renewals = await per_interval(spy, wire.RENEW, 3, period="renew_interval", tolerance="renew_tolerance_percent")
+    _share(renewals, T.leader_ttl, T.count("renewals_per_leader_ttl"), "renewals in a leader lease")
 
     spy.on(wire.LEADER, BROKEN)
     answer = await lockd.call(wire.register("h1", nowhere(1)), lockd.authority.server(name="x"), node=node)
@@ -34,6 +35,11 @@ async def test_a_start_option_does_not_change_the_rules(lockd: Lockd, T: SpecTim
     await lockd.without_leader(node)
     answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
     expect(answer, refused("tc_unavailable"), why=f"1 of 2 votes is no quorum; it led at term {leader.term} before")
+
+
+def _share(calls: list[Call], lease: float, wanted: int, what: str) -> None:
+    period = (calls[-1].at - calls[0].at) / (len(calls) - 1)
+    expect(round(lease / period), wanted, why=what)
 
 
 async def _equal_views(lockd: Lockd, nodes: list[str], since: Moment) -> None:
