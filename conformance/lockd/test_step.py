@@ -9,7 +9,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import per_interval
 from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, spy_leader, spy_members
-from holdfast.conformance.lockd.wire import Leader, ok, refused
+from holdfast.conformance.lockd.wire import Answer, Leader, ok, refused
 from holdfast.finding import Finding, Inconclusive, expect
 from holdfast.spectime import SpecTime
 from holdfast.timeline import Moment
@@ -274,28 +274,39 @@ async def test_a_returning_follower_restores_the_quorum(lockd: Lockd, T: SpecTim
     await lockd.comes(agreed, "rejoin_max", since=started, what=f"one leader above term {leader.term}")
 
 
+async def _first_after_a_pause(lockd: Lockd, node: str, txn: str) -> Answer:
+    """Freeze the node until its lease is over; the decision waits in its socket when it wakes."""
+    T = lockd.T
+    await lockd.leader(node)  # so that a connection stands
+    await lockd.pause(node)
+    try:
+        await T.sleep(T.lease_settled_max, "the lease of the paused leader to end")
+        deciding = lockd.beside(lockd.call(wire.decide(txn, "commit"), node=node))
+        await T.sleep(T.clock_slack, "the decision to reach the node's socket")
+    finally:
+        await lockd.resume(node)
+    return await deciding
+
+
 @verifies("TC-STEP-07", isolation="disruptive", nodes=1, waits="3*lease_settled_max")
 async def test_a_paused_leader_does_not_decide_after_its_lease(lockd: Lockd, T: SpecTime) -> None:
     node, made, _ = await _leads_with(lockd, 1)
     expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="control: it leads")
-    await lockd.pause(node)
-    _stop_granting(made)
-    await T.sleep(T.lease_settled_max, "the lease of the paused leader to end")
+    # With a renewal under way the node's own loop has to wait when it wakes; only the expiry can stop a decision then.
+    made[0].on(wire.RENEW, Reply(503, {"error": "tc_unavailable"}, hold=2 * T.lease_settled_max))
+    made[0].on(wire.ACQUIRE, Reply(409, {"error": "tc_lease_active"}, hold=T.held_answer))
+    await made[0].receives(wire.RENEW, "lease_settled_max", since=T.now(), what="a renewal")
     txn = lockd.txn()
-    await lockd.resume(node)
-    answer = await lockd.call(wire.decide(txn, "commit"), node=node)
+    answer = await _first_after_a_pause(lockd, node, txn)
     expect(answer, refused("tc_unavailable"), refused("tc_not_leader"), why="the first decision after the pause")
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="nothing is recorded under the old lease")
 
 
 @verifies("TC-STEP-07", part=2, isolation="disruptive", waits="cluster_leader_max + 2*lease_settled_max")
-async def test_a_paused_leader_of_a_cluster_decides_nothing_itself(lockd: Lockd, T: SpecTime) -> None:
+async def test_a_paused_leader_of_a_cluster_decides_nothing_itself(lockd: Lockd) -> None:
     _, leader = await lockd.cluster()
     old = lockd.at(leader.endpoint)
-    await lockd.pause(old)
-    await T.sleep(T.lease_settled_max, "the lease of the paused leader to end")
     txn = lockd.txn()
-    await lockd.resume(old)
-    answer = await lockd.call(wire.decide(txn, "commit"), node=old)
+    answer = await _first_after_a_pause(lockd, old, txn)
     expect(answer, refused("tc_unavailable"), refused("tc_not_leader"), ok(state="commit"))
     expect(await lockd.recorded(txn, old), refused("txn_not_found"), why="nothing is recorded under the old term")
