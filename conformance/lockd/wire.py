@@ -111,7 +111,8 @@ class Answer:
 
     @property
     def late(self) -> bool:
-        return not self.answered and not self.handshake_failed
+        """No answer, or one that says that somebody else gave none in time."""
+        return (not self.answered and not self.handshake_failed) or self.status in (502, 503)
 
     @property
     def code(self) -> str:
