@@ -70,5 +70,5 @@ HOOK: dict[Capability, str] = {
     Capability.CLOCK: "[settings] clock_offset",
     Capability.BROWSER: "a browser on this machine",
     Capability.FAULT_HOOK: "[settings] fault_hook",
-    Capability.BUNDLE_TOOL: "[settings] bundle_tool",
+    Capability.BUNDLE_TOOL: "[credentials] bundle_tool",
 }

@@ -120,6 +120,9 @@ class Deployment(Protocol):
     def store_url(self) -> str:
         """Where Redis itself listens, not the link in front of it; empty where there is none to look into."""
 
+    def fill(self, text: str, node: str = "") -> str:
+        """A text of the descriptor, such as the path of a credential, with its placeholders filled for this node."""
+
     def link(self, node: str) -> Link:
         """The link between this node and its Redis."""
 

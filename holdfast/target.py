@@ -119,6 +119,12 @@ class Target:
             found.add(Capability.MULTI_NODE)
         if "clock_offset" in self.settings and self.startable:
             found.add(Capability.CLOCK)
+        if "proxy" in self.settings and self.startable:
+            found.add(Capability.CHAOS_PARTITION)
+        if "fault_hook" in self.settings and self.startable:
+            found.add(Capability.FAULT_HOOK)
+        if self.credentials.get("bundle_tool"):
+            found.add(Capability.BUNDLE_TOOL)
         return frozenset(found)
 
     def in_profile(self) -> frozenset[Capability]:

@@ -1,0 +1,92 @@
+"""What checks of membership share: cadence at a spy, endpoints that nobody serves, faults of the store."""
+
+import contextlib
+import itertools
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.conformance.lockd.spy import Call, Spy
+from holdfast.finding import Finding, Inconclusive
+from holdfast.timeline import Moment
+
+if TYPE_CHECKING:
+    from holdfast.conformance.lockd.client import Lockd
+
+# A gap this far off is another period, not jitter.
+ANOTHER_PERIOD = 0.5
+
+
+def nowhere(number: int) -> str:
+    """An endpoint on loopback at which nobody listens; the order of the numbers is the order of the endpoints."""
+    return f"https://127.0.0.1:{100 + number}"
+
+
+async def per_interval(
+    spy: Spy,
+    path: str,
+    count: int,
+    *,
+    sender: str | None = None,
+    since: Moment | None = None,
+    where: Callable[[Call], bool] = lambda _call: True,
+    period: str = "membership_interval",
+    tolerance: str = "tick_tolerance_percent",
+) -> list[Call]:
+    """So many calls, one a period: another period is a finding, a gap beyond our tolerance a warning."""
+    T = spy.lockd.T
+    start, seconds = since or T.now(), T.timings.of(period).seconds
+
+    async def look() -> list[Call] | None:
+        found = [call for call in spy.got(path, since=start, sender=sender) if where(call)]
+        return found[:count] if len(found) >= count else None
+
+    with spy.excused():
+        # The first may come a whole period after we began to look.
+        calls, _ = await T.until(
+            look, give_up=(count + 1) * seconds * (1 + ANOTHER_PERIOD), since=start, what=f"{count} calls of {path}"
+        )
+        judge_gaps(spy, [call.at for call in calls], period, tolerance, start)
+    return calls
+
+
+def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since: Moment) -> None:
+    T = spy.lockd.T
+    seconds, percent = T.timings.of(period).seconds, T.share(tolerance)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    if not gaps:
+        return
+    allowed = max(seconds * percent / 100, T.timings.of("clock_slack").floor)
+    worst = max(gaps, key=lambda gap: abs(gap - seconds))
+    shown = ", ".join(f"{gap:.2f}" for gap in gaps)
+    if abs(worst - seconds) <= allowed:
+        return
+    if abs(worst - seconds) - T.held_back(since) <= allowed:
+        raise Inconclusive(f"gaps of {shown} s, which the machine's own lag explains")
+    if abs(statistics.median(gaps) - seconds) > seconds * ANOTHER_PERIOD:
+        raise Finding([f"one call every {seconds:.2f} s"], f"gaps of {shown} s", period)
+    spy.lockd.context.warn(f"{period}: expected gaps of {seconds:.2f} s within {percent:g} %, seen {shown}")
+
+
+@dataclass
+class StoreFault:
+    """While its file is there, the node that was started with it as `fault_hook` can't read the member list."""
+
+    file: Path
+
+    def begin(self) -> None:
+        self.file.touch()
+
+    def end(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def store_fails(lockd: "Lockd") -> Iterator[StoreFault]:
+    fault = StoreFault(lockd.folder() / "members-unreadable")
+    try:
+        yield fault
+    finally:
+        fault.end()

@@ -1,0 +1,191 @@
+"""Auth rules (seed: TC client auth, TC server auth, tc-disable-auth, mTLS requirement)."""
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import CLIENT_AUTH, SERVER_AUTH, Authority, Identity, write_bundle
+from holdfast.conformance.lockd.membership import nowhere
+from holdfast.conformance.lockd.spy import spies
+from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+
+def _client_requests() -> list[Request]:
+    """The six routes of client auth, with bodies that change nothing where they are let in."""
+    methods = {wire.LEADER: "GET", wire.MEMBERS: "GET", wire.BACKENDS: "GET"}
+    return [Request(methods.get(path, "POST"), path, None if path in methods else {}) for path in wire.CLIENT_ROUTES]
+
+
+@verifies("TC-AUTH-01")
+async def test_client_routes_are_closed_to_callers_without_a_certificate(lockd: Lockd) -> None:
+    for request in _client_requests():
+        answer = await lockd.call(request, anonymous=True)
+        expect(answer, no_handshake(), refused("tc_client_required"), why=f"{request.path} without a certificate")
+        expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a coordinator client")
+
+
+async def _trusting_another(lockd: Lockd, node: str, **settings: str) -> Identity:
+    """Start the node so that TLS takes its own CA, but coordinator calls only another one; a client of that other."""
+    other = Authority.new()
+    trust = lockd.folder() / "trust"
+    trust.mkdir(exist_ok=True)
+    write_bundle(trust, "other.pem", other.pem)
+    client = other.coordinator_client("other-client")
+    path = write_bundle(lockd.folder(), "other-client.pem", other.pem + client.chain_pem + client.key_pem)
+    await lockd.restart(
+        node,
+        join=lockd.url(node),
+        tc_trust_dir=str(trust),
+        tc_client_bundle=str(path),
+        **{"tc_allow_default_ca": "false", **settings},
+    )
+    return replace(client, ca_pem=lockd.authority.pem)
+
+
+@verifies("TC-AUTH-01", part=2, isolation="disruptive", nodes=1, waits="self_listed_max")
+async def test_client_routes_are_closed_to_certificates_outside_coordinator_trust(lockd: Lockd) -> None:
+    node = lockd.lone
+    trusted = await _trusting_another(lockd, node)
+    stranger = lockd.authority.coordinator_client("stranger")
+    for request in _client_requests():
+        expect(await lockd.call(request, stranger, node=node), refused("tc_forbidden"), why=request.path)
+        answer = await lockd.call(request, trusted, node=node)
+        expect(answer, not_status(403), why=f"control: {request.path} under the trusted CA")
+
+
+@verifies("TC-AUTH-02", isolation="quiet", nodes=1)
+async def test_membership_and_registry_changes_need_a_server_certificate(lockd: Lockd) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    client = lockd.authority.coordinator_client("client-only")
+    steps = (
+        wire.register("hash-1", nowhere(1)),
+        wire.unregister("hash-1", nowhere(1)),
+        wire.announce(nowhere(1)),
+        wire.leave(lockd.dialect.guard),
+    )
+    for request in steps:
+        before = (await lockd.members(node), await lockd.entries("hash-1", node))
+        expect(await lockd.call(request, client, node=node), refused("tc_forbidden"), why=request.path)
+        answer = await lockd.call(request, node=node, anonymous=True)
+        expect(answer, no_handshake(), refused("tc_server_required"), why=f"{request.path} without a certificate")
+        after = (await lockd.members(node), await lockd.entries("hash-1", node))
+        expect(after, before, why=f"lists after a refused {request.path}")
+        expect(await lockd.call(request, server, node=node), ok(), why=f"control: {request.path} as a server")
+
+
+@verifies("TC-AUTH-03", isolation="quiet", nodes=1)
+async def test_one_server_certificate_opens_every_route(lockd: Lockd, T: SpecTime) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    requests = [
+        wire.leader(),
+        wire.members(),
+        wire.backends(),
+        wire.acquire(server.node_id, nowhere(1), 1, int(T.probe_lease_ttl * 1000)),
+        wire.register("hash-1", nowhere(1)),
+        wire.unregister("hash-1", nowhere(1)),
+        wire.announce(nowhere(1)),
+        wire.leave(lockd.dialect.guard),
+    ]
+    for request in requests:
+        expect(await lockd.call(request, server, node=node), not_status(403), why=request.path)
+
+
+@verifies("TC-AUTH-04", isolation="disruptive", nodes=1, waits="next_tick_max")
+async def test_disabled_coordinator_auth_still_asks_who_a_member_is(lockd: Lockd) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    stranger, server = lockd.authority.coordinator_client("stranger"), lockd.authority.server(name="x")
+    await _trusting_another(lockd, node)
+    for request in (wire.leader(), wire.members()):
+        expect(await lockd.call(request, stranger, node=node), refused("tc_forbidden"), why="control: auth is on")
+
+    await _trusting_another(lockd, node, tc_disable_auth="true")
+    await lockd.leads(node)
+    for request in (wire.leader(), wire.members()):
+        expect(await lockd.call(request, stranger, node=node), ok(), why=f"{request.path} with auth disabled")
+    for request in (wire.announce(nowhere(1)), wire.leave(lockd.dialect.guard)):
+        answer = await lockd.call(request, stranger, node=node)
+        expect(answer, refused("tc_cluster_identity_missing"), why=f"{request.path} as a client")
+        expect(await lockd.call(request, server, node=node), ok(), why=f"control: {request.path} as a server")
+    await spy.join(node)
+    call = await spy.receives(wire.ANNOUNCE, "next_tick_max")
+    expect(call.node_id, lockd.node_id(node), why="the identity that the node itself announces with")
+
+
+def _plain(lockd: Lockd, node: str) -> str:
+    return lockd.url(node).replace("https://", "http://", 1)
+
+
+async def _refuses_to_start(lockd: Lockd, node: str, peer: str, way: str) -> None:
+    me, settings = lockd.url(node), {"disable_mtls": "true"}
+    if way == "no node-id":
+        leaf = lockd.authority.issue("nameless", (), (SERVER_AUTH, CLIENT_AUTH), hosts=("*",))
+        path = write_bundle(lockd.folder(), "nameless.pem", lockd.authority.bundle(leaf))
+        settings = {"bundle": str(path)}
+    else:
+        me = _plain(lockd, node)
+        settings |= {"endpoint": me, **({"tc_disable_auth": "true"} if way == "no mTLS, no auth" else {})}
+    ending, seen = await lockd.restart_fails(node, join=f"{me},{peer}", **settings)
+    if not ending or "status 0 " in ending:
+        raise Finding(["an end with an error"], ending or "the node serves", f"{way}, --join {me},{peer}")
+    lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the refusal")
+    plain = await lockd.call(wire.Request("GET", lockd.dialect.health), url=_plain(lockd, node))
+    assert not plain.answered, f"the port is served in clear text: {plain.describe()}"
+
+
+WAYS = pytest.mark.parametrize("way", ["no mTLS", "no node-id", "no mTLS, no auth"])
+
+
+@WAYS
+@verifies("TC-AUTH-05", isolation="disruptive", nodes=1, waits="startup_exit_max")
+async def test_a_join_list_with_others_needs_mtls_and_a_node_id(lockd: Lockd, way: str) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint}")
+    expect(await lockd.call(wire.members(), node=node), ok(), why="control: with mTLS and a node-id it starts")
+    since = lockd.T.now()
+    await _refuses_to_start(lockd, node, spy.endpoint, way)
+    late = [call for call in spy.got(wire.ANNOUNCE, since=since) if call.node_id != lockd.node_id(node)]
+    assert not late, f"the node announced itself without an identity: {[call.describe() for call in late]}"
+
+
+@WAYS
+@verifies("TC-AUTH-05", part=2, isolation="disruptive", nodes=2, waits="startup_exit_max")
+async def test_a_node_without_identity_never_reaches_a_live_node(lockd: Lockd, way: str) -> None:
+    a, b = lockd.nodes[:2]
+    await lockd.kill(b)
+    await lockd.restart(a, join=lockd.url(a))
+    before = await lockd.members(a)
+    await _refuses_to_start(lockd, b, lockd.url(a), way)
+    expect(await lockd.members(a), before, why="the live node's list")
+
+
+@verifies("TC-AUTH-06", isolation="disruptive", nodes=1, waits="3*first_leader_max + 3*self_listed_max")
+async def test_without_mtls_a_lone_node_leads_under_a_stable_name(lockd: Lockd) -> None:
+    node = lockd.lone
+    first = _plain(lockd, node)
+    second = lockd.closed_port().replace("https://", "http://", 1)
+    seen = [await _plain_leader(lockd, node, url) for url in (first, first, second)]
+    assert seen[0], "leader_id is empty without mTLS"
+    expect(seen[1], seen[0], why="leader_id after a restart on the same port")
+    assert seen[2] != seen[0], "leader_id is the same on another port, so it is no hash of the endpoint"
+    before = (await lockd.call(wire.members(), url=second)).endpoints
+    for request in (wire.announce(nowhere(1)), wire.leave(), wire.leave(lockd.dialect.guard)):
+        expect(await lockd.call(request, url=second), refused("tc_cluster_identity_missing"), why=request.path)
+    expect((await lockd.call(wire.members(), url=second)).endpoints, before, why="the list after refused calls")
+
+
+async def _plain_leader(lockd: Lockd, node: str, url: str) -> str:
+    listen = url.partition("://")[2]
+    await lockd.start_beside(node, url, disable_mtls="true", endpoint=url, join=url, listen=listen)
+
+    async def leads() -> wire.Leader | None:
+        answer = await lockd.call(wire.leader(), url=url)
+        return answer.leader if answer.has_leader and answer.leader.endpoint == url else None
+
+    leader, _ = await lockd.comes(leads, "first_leader_max", what="the plain node to lead")
+    return leader.id

@@ -1,0 +1,65 @@
+"""Crash and expiry (seed): who crashes stays listed until its lease ends, and may take the lease up again."""
+
+import time
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.spy import spy_members
+from holdfast.conformance.lockd.wire import ok
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+
+@verifies("TC-CRASH-01", isolation="quiet", nodes=1, waits="membership_ttl + clock_slack + next_tick_max")
+async def test_a_silent_member_stays_until_its_lease_ends(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    (spy,) = await spy_members(lockd, node, 1)
+    spy.fall_silent()
+    await spy.close()
+    expiry = lockd.moment_of(spy.lease_end)
+
+    async def listed() -> None:
+        seen = await lockd.members(node)
+        if time.monotonic() < expiry.lo:
+            left = expiry.lo - time.monotonic()
+            assert spy.endpoint in seen, f"the member is gone {left:.1f} s before its lease ends"
+
+    await lockd.throughout(listed, expiry.lo - T.clock_slack - time.monotonic(), "the silent member")
+    await T.sleep_until(expiry, T.clock_slack, "the end of its lease")
+    assert spy.endpoint not in await lockd.members(node), "the member is listed after its lease"
+
+
+@verifies("TC-CRASH-01", part=2, isolation="disruptive", waits="cluster_leader_max + crash_gone_max")
+async def test_a_killed_node_stays_until_its_lease_ends(lockd: Lockd, T: SpecTime) -> None:
+    nodes, _ = await lockd.cluster()
+    a, *others = nodes
+    killed = await lockd.kill(a)
+
+    async def listed() -> None:
+        for node in others:
+            seen = await lockd.members(node)
+            if time.monotonic() < killed.lo + T.leader_ttl:
+                assert lockd.url(a) in seen, f"{node} dropped the killed node while its lease was live"
+
+    await lockd.throughout(listed, T.leader_ttl - T.clock_slack, "the killed node")
+
+    async def gone() -> bool:
+        return all([lockd.url(a) not in await lockd.members(node) for node in others])
+
+    await lockd.comes(gone, "crash_gone_max", since=killed, what="the killed node to disappear")
+
+
+@verifies("TC-CRASH-02", isolation="disruptive", waits="2*cluster_leader_max + leave_ok_max")
+async def test_a_node_back_before_expiry_has_one_lease(lockd: Lockd) -> None:
+    nodes, _ = await lockd.cluster()
+    a, *others = nodes
+    await lockd.kill(a)
+    for node in others:
+        assert lockd.url(a) in await lockd.members(node), "the killed node is gone at once"
+    await lockd.restart(a)
+    for node in others:
+        assert lockd.url(a) in await lockd.members(node), "the node was not listed throughout"
+    await lockd.agreed(*nodes)
+    expect(await lockd.api_leave(a), ok())
+    for node in others:
+        assert lockd.url(a) not in await lockd.members(node), f"{node} has a second lease of the restarted node"

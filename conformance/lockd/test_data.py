@@ -1,0 +1,248 @@
+"""Data model (seed: membership lease, RM registry, leader lease): what is kept where, and under which name."""
+
+import time
+from functools import partial
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.membership import nowhere
+from holdfast.conformance.lockd.spy import spies, spy_members
+from holdfast.conformance.lockd.store import LEASES, NAMESPACE, REGISTRY, objects
+from holdfast.conformance.lockd.wire import Leader, ok
+from holdfast.finding import Inconclusive, NotObservable, expect
+from holdfast.spectime import SpecTime
+
+
+@verifies("TC-DATA-01", isolation="quiet", nodes=1)
+async def test_the_registry_groups_endpoints_by_backend(lockd: Lockd) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    for backend, endpoint in (("h1", nowhere(1)), ("h1", nowhere(2)), ("h2", nowhere(3))):
+        expect(await lockd.call(wire.register(backend, endpoint), server, node=node), ok())
+    seen = await lockd.registered(node)
+    assert {"h1", "h2"} <= seen.keys(), f"backends {sorted(seen)}"
+    expect(sorted(seen["h1"].endpoints), [nowhere(1), nowhere(2)], why="two endpoints of one backend")
+    expect(sorted(seen["h2"].endpoints), [nowhere(3)])
+
+
+@verifies("TC-DATA-01", isolation="quiet", nodes=1)
+async def test_announces_at_the_same_moment_are_all_kept(lockd: Lockd, T: SpecTime) -> None:
+    crowd = [lockd.authority.server(name=f"x{number}") for number in range(T.count("burst"))]
+    ends = [nowhere(number) for number in range(len(crowd))]
+    for who in crowd:
+        await lockd.call(wire.members(), who, node=lockd.lone)  # connections first, so that the burst is one
+    await lockd.parallel([partial(lockd.member, who, end, lockd.lone) for who, end in zip(crowd, ends, strict=True)])
+    missing = set(ends) - set(await lockd.members(lockd.lone))
+    assert not missing, f"{len(missing)} of {len(ends)} announces at the same moment are lost: {sorted(missing)}"
+
+
+@verifies("TC-DATA-01", part=2, isolation="quiet", nodes=1)
+async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
+    node, x = lockd.lone, lockd.authority.server(name="x")
+    for backend, endpoint in (("h1", nowhere(1)), ("h2", nowhere(2))):
+        expect(await lockd.call(wire.register(backend, endpoint), x, node=node), ok())
+    before = await objects(lockd, node)
+    answer = await lockd.member(x, f"{nowhere(4)}/", node)
+    after = await objects(lockd, node)
+    key = (NAMESPACE, LEASES + x.node_id)
+    fresh = {name for name in after.keys() - before.keys() if name[1].startswith(LEASES)}
+    expect(fresh, {key}, why="exactly one new lease object")
+    wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(4)}
+    wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
+    expect({name: after[key].get(name) for name in wanted}, wanted, why="the stored lease")
+    await lockd.part(x, node)
+    assert key not in await objects(lockd, node), "the lease object is there after its leave"
+    grouped = {entry["backend_hash"]: entry["endpoints"] for entry in after[NAMESPACE, REGISTRY]["backends"]}
+    expect(grouped.get("h1"), [nowhere(1)], why="the registry object groups by backend hash")
+    expect(grouped.get("h2"), [nowhere(2)], why="the registry object groups by backend hash")
+
+
+@verifies("TC-DATA-02", isolation="quiet", nodes=1, waits="2*lease_settled_max")
+async def test_the_leader_id_is_the_node_id_of_the_certificate(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    leader, _ = await lockd.leads(node)
+    (spy,) = await spy_members(lockd, node, 1)
+    expect(leader.id, lockd.node_id(node), why="leader_id and the node-id of the leader's certificate")
+    renewal = await spy.receives(wire.RENEW, "lease_settled_max", what="a renewal")
+    expect(renewal.body.get("leader_id"), lockd.node_id(node), why="leader_id of a renewal")
+    spy.refuse_votes()
+    await lockd.without_leader(node)
+    vote = await spy.receives(wire.ACQUIRE, "lease_settled_max", since=T.now(), what="a vote request")
+    expect(vote.body.get("candidate_id"), lockd.node_id(node), why="candidate_id of a vote request")
+
+
+@verifies("TC-DATA-03", isolation="disruptive", nodes=1, waits="4*lease_settled_max + 2*tick_settled_max")
+async def test_a_restarted_lone_node_begins_its_terms_anew(lockd: Lockd) -> None:
+    node = lockd.lone
+    if lockd.dialect.durable_store:
+        await lockd.restart(node, join=lockd.url(node), store=lockd.dialect.durable_store)
+        await lockd.leads(node)
+    (spy,) = await spy_members(lockd, node, 1, grant=False)
+    spy.report_term(1000)
+    await lockd.without_leader(node)
+    spy.grant_votes()
+    leader, _ = await lockd.leads(node, above=1)
+    expect(leader.term, 1001, why="control: the term after a peer that reported 1000")
+    await spy.leave(node)
+    await lockd.restart(node, join=lockd.url(node))
+    again, _ = await lockd.leads(node)
+    expect(again.term, 1, why="the first term of a lone node that started again")
+
+
+@verifies("TC-DATA-03", isolation="disruptive", nodes=1, waits="tick_settled_max + two_leader_ttl")
+async def test_a_restarted_node_takes_leader_and_term_from_its_peers(lockd: Lockd, T: SpecTime) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    ttl = T.leader_ttl * 1000
+    spy.report(lambda: Leader(spy.node_id, spy.endpoint, 2000, int(time.time() * 1000 + ttl)))
+    started = await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint}")
+    await spy.join(node)
+
+    async def follows() -> bool:
+        leader = await lockd.valid_leader(node)
+        assert leader is None or leader.endpoint == spy.endpoint, f"another leader first: {leader.describe()}"
+        return leader is not None and (leader.id, leader.term) == (spy.node_id, 2000)
+
+    await lockd.comes(follows, "tick_settled_max", what="the node to show the leader of its peers")
+
+    async def stays() -> None:
+        assert await follows(), "the node no longer shows the leader that its peer reports"
+
+    await lockd.throughout(stays, T.leader_ttl, "the reported leader")
+    assert not spy.got(wire.ACQUIRE, since=started), "the restarted node forces an election"
+
+
+@verifies("TC-DATA-03", part=2, isolation="disruptive", waits="cluster_leader_max + 2*tick_settled_max")
+async def test_a_restarted_follower_rebuilds_leader_and_term(lockd: Lockd, T: SpecTime) -> None:
+    nodes, leader = await lockd.cluster()
+    follower = lockd.others(lockd.at(leader.endpoint))[0]
+    await lockd.kill(follower)
+    await lockd.restart(follower)
+
+    async def follows() -> bool:
+        seen = await lockd.valid_leader(follower)
+        assert seen is None or seen.id == leader.id, f"another leader first: {seen.describe()}"
+        return seen is not None and seen.term == leader.term
+
+    await lockd.comes(follows, "tick_settled_max", what="the follower to show leader and term again")
+    await T.sleep(T.leader_ttl, "an election that should not be")
+    for node in nodes:
+        seen = await lockd.valid_leader(node)
+        expect(seen and seen.term, leader.term, why=f"the term at {node} after the follower came back")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")
+async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
+    node = lockd.lone
+    leader, _ = await lockd.leads(node)
+    server, client = lockd.authority.server(name="x"), lockd.client
+    provoked = [
+        ("missing_self_endpoint", wire.Request("POST", wire.ANNOUNCE, {}), server),
+        ("tc_forbidden", wire.announce(nowhere(1)), client),
+        ("missing_backend_hash", wire.register("", nowhere(1)), server),
+        ("missing_endpoint", wire.register("h1", ""), server),
+        ("tc_term_required", wire.apply(lockd.txn(), "commit"), client),
+        ("txn_not_found", wire.replay(lockd.txn()), client),
+        ("tc_lease_active", wire.release("nobody", leader.term), client),
+    ]
+    for code, request, who in provoked:
+        answer = await lockd.call(request, who, node=node)
+        expect(answer, wire.refused(code), why=request.path)
+        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+        expect(kind, "application/json", why=f"Content-Type of {code}")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")
+async def test_times_are_milliseconds(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    await lockd.leads(node)
+    answer = await lockd.member(lockd.authority.server(name="x"), nowhere(1), node)
+    _ahead(answer.expires_at, answer.wall, T.membership_ttl, T, "expires_at_unix of an announce")
+    assert abs(answer.updated_at / 1000 - answer.wall) < T.clock_slack + answer.received - answer.sent, (
+        f"updated_at_unix {answer.updated_at} is not now in milliseconds"
+    )
+    shown = await lockd.leader(node)
+    _ahead(shown.leader.expires_at, shown.wall, T.leader_ttl, T, "expires_at of the leader")
+
+
+def _ahead(stamp: int, wall: float, ttl: float, T: SpecTime, what: str) -> None:
+    left = stamp / 1000 - wall
+    seen = f"{what} {stamp}: read as milliseconds it is {left:.1f} s ahead, not 0 to {ttl:g}"
+    assert 0 < left <= ttl + T.clock_slack, seen
+
+
+@verifies("TC-DATA-05", isolation="disruptive", nodes=1, waits="2*membership_ttl + clock_slack")
+async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime) -> None:
+    node = await _on_a_durable_store(lockd)
+    early, late, server = (lockd.authority.server(name=name) for name in ("s2", "s1", "rm"))
+    expect(await lockd.call(wire.register("h1", nowhere(3)), server, node=node), ok())
+    first = await lockd.member(early, nowhere(2), node)
+    await T.sleep(T.membership_ttl / 2, "a lease that will run out while the node is down")
+    second = await lockd.member(late, nowhere(1), node)
+    await lockd.kill(node)
+    await T.sleep_until(lockd.moment_of(first.expires_at), T.clock_slack, "the early lease to run out")
+    await lockd.restart(node)
+
+    seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
+    if seen.wall * 1000 > second.expires_at:
+        raise Inconclusive("the node took so long to start that the late lease has run out too")
+    assert nowhere(1) in seen.endpoints, f"a live lease is gone after the restart: {seen.endpoints}"
+    assert nowhere(2) not in seen.endpoints, f"a lease that ran out came back: {seen.endpoints}"
+    assert nowhere(3) in registry.get("h1", wire.Backend((), 0)).endpoints, f"the registry is gone: {sorted(registry)}"
+    await T.sleep_until(lockd.moment_of(second.expires_at), T.clock_slack, "the expiry from before the restart")
+    assert nowhere(1) not in await lockd.members(node), "the restart gave the lease a fresh expiry"
+
+
+async def _on_a_durable_store(lockd: Lockd) -> str:
+    if not lockd.dialect.durable_store:
+        raise NotObservable("[dialect] durable_store: a value of the setting `store` that outlives the process")
+    node = lockd.lone
+    await lockd.restart(node, join=lockd.url(node), store=lockd.dialect.durable_store)
+    return node
+
+
+@verifies("TC-DATA-05", part=2, isolation="disruptive", nodes=1, waits="self_listed_max")
+async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None:
+    node, x = await _on_a_durable_store(lockd), lockd.authority.server(name="s1")
+    expect(await lockd.call(wire.register("h1", nowhere(3)), x, node=node), ok())
+    answer = await lockd.member(x, nowhere(1), node)
+    key = (NAMESPACE, LEASES + x.node_id)
+    wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(1)}
+    wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
+    for when in ("before", "after"):
+        found = await objects(lockd, node)
+        assert key in found, f"no object {key} {when} the restart"
+        expect({name: found[key].get(name) for name in wanted}, wanted, why=f"the lease object {when} the restart")
+        assert (NAMESPACE, REGISTRY) in found, f"no registry object {when} the restart"
+        if when == "before":
+            await lockd.restart(node)
+
+
+@verifies("TC-DATA-06", isolation="disruptive", nodes=2, waits="2*rm_listed_max")
+async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: SpecTime) -> None:
+    if not lockd.dialect.shared_store:
+        raise NotObservable("[dialect] shared_store: a value of the setting `store` that several nodes share")
+    a, b = lockd.nodes[:2]
+    for node in (a, b):
+        await lockd.restart(node, store=lockd.dialect.shared_store)
+    x = lockd.authority.server(name="x")
+
+    async def one_backend() -> bool:
+        both = [await lockd.registered(node) for node in (a, b)]
+        wanted = {lockd.url(a), lockd.url(b)}
+        return all(len(each) == 1 and wanted <= set(next(iter(each.values())).endpoints) for each in both)
+
+    await lockd.comes(one_backend, "rm_listed_max", what="one backend hash with both endpoints")
+    await lockd.parallel(
+        [
+            partial(lockd.call, wire.register("island", nowhere(number), lockd.dialect.replica), x, node=node)
+            for number in range(T.count("burst"))
+            for node in (a, b)
+        ]
+    )
+    wanted = sorted(nowhere(number) for number in range(T.count("burst")))
+    for node in (a, b):
+        expect(await lockd.entries("island", node), wanted, why=f"registers at the same moment, listed at {node}")
+    await lockd.member(x, nowhere(1), a)
+    assert nowhere(1) in await lockd.members(b), "the other node of the island does not list the member at once"
+    expect(await lockd.part(x, b), ok())
+    assert nowhere(1) not in await lockd.members(a), "a leave at one node of the island leaves the lease at the other"

@@ -1,0 +1,115 @@
+"""Callers that mean no good: wrong certificates, clear text, forged headers, bodies that are none."""
+
+import asyncio
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import CLIENT_AUTH, SERVER_AUTH, Authority, Identity
+from holdfast.conformance.lockd.membership import nowhere
+from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+
+BIG = 10 * 1024 * 1024
+SERVER_URI = "spiffe://lockd/server/hostile"
+
+
+def _wrong(lockd: Lockd, kind: str) -> Identity:
+    if kind == "foreign CA":
+        foreign = Authority.new("foreign").server("hostile", name=kind)
+        return replace(foreign, ca_pem=lockd.authority.pem)
+    both, past = (SERVER_AUTH, CLIENT_AUTH), -dt.timedelta(minutes=30)
+    return lockd.authority.issue(kind, (SERVER_URI,), both, hosts=("*",), life=past)
+
+
+WRONG = pytest.mark.parametrize("kind", ["foreign CA", "expired"])
+
+
+@WRONG
+@verifies("TC-AUTH-01")
+async def test_client_routes_are_closed_to_wrong_certificates(lockd: Lockd, kind: str) -> None:
+    for request in (wire.leader(), wire.members(), wire.backends(), Request("POST", wire.ACQUIRE, {})):
+        answer = await lockd.call(request, _wrong(lockd, kind), unwelcome=True)
+        expect(answer, no_handshake(), refused("tc_forbidden"), why=f"{request.path} with a certificate: {kind}")
+        expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a good one")
+
+
+@WRONG
+@verifies("TC-AUTH-02", isolation="quiet", nodes=1)
+async def test_wrong_certificates_change_nothing(lockd: Lockd, kind: str) -> None:
+    node = lockd.lone
+    before = (await lockd.members(node), await lockd.entries("h1", node))
+    for request in (wire.announce(nowhere(1)), wire.register("h1", nowhere(1)), wire.leave()):
+        answer = await lockd.call(request, _wrong(lockd, kind), node=node, unwelcome=True)
+        expect(answer, no_handshake(), refused("tc_forbidden"), why=f"{request.path} with a certificate: {kind}")
+    after = (await lockd.members(node), await lockd.entries("h1", node))
+    expect(after, before, why="lists after refused calls")
+    await lockd.member(lockd.authority.server(name="good"), nowhere(1), node)
+
+
+@verifies("TC-AUTH-02", isolation="quiet", nodes=1)
+async def test_forged_headers_do_not_make_a_server(lockd: Lockd) -> None:
+    node = lockd.lone
+    before = await lockd.members(node)
+    forged = {
+        "X-Forwarded-Client-Cert": f"URI={SERVER_URI}",
+        "X-SSL-Client-Verify": "SUCCESS",
+        "X-SSL-Client-S-DN": "CN=hostile",
+        "Authorization": "Bearer server",
+        **lockd.dialect.guard,
+        **lockd.dialect.replica,
+    }
+    for request in (wire.announce(nowhere(1)), wire.register("h1", nowhere(1)), wire.leave()):
+        answer = await lockd.call(replace(request, headers=forged), node=node)
+        expect(answer, refused("tc_forbidden"), why=f"{request.path} as a client with forged headers")
+    expect((await lockd.members(node), await lockd.entries("h1", node)), (before, []), why="nothing has changed")
+
+
+@verifies("TC-AUTH-01", isolation="quiet", nodes=1)
+async def test_clear_text_on_the_tls_port_is_not_served(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    host, _, port = lockd.url(node).partition("://")[2].partition(":")
+    lockd.context.transcript.sent(f"GET {wire.LEADER} in clear text")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"GET {wire.LEADER} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    try:
+        async with asyncio.timeout(T.rm_call_max):
+            head = await reader.read(64)
+    except (ConnectionError, TimeoutError):
+        head = b""
+    finally:
+        writer.close()
+    if head.startswith(b"HTTP/1.1 2"):
+        raise Finding(["no answer, or 400"], head.decode(errors="replace"), "clear text on the TLS port")
+    expect(await lockd.leader(node), ok(), why="control: the same question over TLS")
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b'{"self_endpoint": 5}', b"\xff\xfe"])
+@verifies("TC-DATA-04", isolation="quiet", nodes=1)
+async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: Lockd, body: bytes) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    before = await lockd.members(node)
+    for path in (wire.ANNOUNCE, wire.REGISTER, wire.ACQUIRE):
+        request = Request("POST", path, headers={"Content-Type": "application/json"})
+        answer = await lockd.call(request, server, node=node, data=body)
+        if not 400 <= answer.status < 500:
+            raise Finding(["400 with an error code"], answer.describe(), f"{path} {body!r}")
+        assert answer.code, f"no error code: {answer.text[:120]}"
+    expect(await lockd.members(node), before, why="the list after refused calls")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1)
+async def test_a_huge_body_is_refused_and_the_node_goes_on(lockd: Lockd) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    before = await lockd.members(node)
+    request = Request("POST", wire.ANNOUNCE, headers={"Content-Type": "application/json"})
+    body = b'{"self_endpoint": "https://127.0.0.1:1/' + b"x" * BIG + b'"}'
+    answer = await lockd.call(request, server, node=node, data=body, unwelcome=True)
+    if answer.answered and not 400 <= answer.status < 500:
+        raise Finding(["4xx, or the connection is cut"], answer.describe(), "a body of ten megabytes")
+    expect(await lockd.members(node), before, why="the list after the huge body")

@@ -1,0 +1,214 @@
+"""Deployment model (seed: TC+RM everywhere, --join): one kind of server, seeds that only help to begin."""
+
+from functools import partial
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.membership import per_interval, store_fails
+from holdfast.conformance.lockd.spy import Reply, spies
+from holdfast.conformance.lockd.wire import ok, refused
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+
+async def _serves_every_role(lockd: Lockd, node: str) -> None:
+    for request in (wire.leader(), wire.members(), wire.backends()):
+        expect(await lockd.call(request, node=node), ok(), why=request.path)
+    expect(await lockd.call(wire.apply(lockd.txn(), "commit"), node=node), refused("tc_term_required"))
+    vote = wire.acquire("stranger", lockd.url(node), 1, int(lockd.T.probe_lease_ttl * 1000))
+    answer = await lockd.call(vote, node=node)
+    expect(answer, ok(), refused("tc_lease_active"), refused("tc_term_stale"), why="a vote is asked for")
+    decision = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
+    expect(decision, ok(state="commit"), why="a decision is asked for")
+
+
+async def _registers(lockd: Lockd, endpoint: str, at: str) -> None:
+    async def listed() -> bool:
+        return any(endpoint in backend.endpoints for backend in (await lockd.registered(at)).values())
+
+    await lockd.comes(listed, "rm_listed_max", what=f"{endpoint} in the registry of {at}")
+
+
+@verifies("TC-JOIN-01", isolation="quiet", nodes=1, waits="lease_settled_max + rm_listed_max")
+async def test_a_node_is_coordinator_voter_and_resource_manager(lockd: Lockd) -> None:
+    node = lockd.lone
+    await lockd.leads(node)
+    await _serves_every_role(lockd, node)
+    assert lockd.url(node) in await lockd.members(node), "the node is not in its own list"
+    await _registers(lockd, lockd.url(node), node)
+
+
+@verifies("TC-JOIN-01", part=2, isolation="quiet", waits="cluster_leader_max + rm_listed_max")
+async def test_every_node_of_a_cluster_has_every_role(lockd: Lockd) -> None:
+    nodes, _ = await lockd.cluster()
+    for node in nodes:
+        await _serves_every_role(lockd, node)
+    await lockd.parallel([partial(_registers, lockd, lockd.url(one), other) for one in nodes for other in nodes])
+
+
+@verifies("TC-JOIN-02", isolation="disruptive", nodes=1, waits="3*three_intervals + 2*next_tick_max")
+async def test_join_endpoints_serve_only_while_nobody_else_is_known(lockd: Lockd, T: SpecTime) -> None:
+    node, (seed, member) = lockd.lone, await spies(lockd, 2)
+    me = lockd.url(node)
+    await lockd.restart(node, join=f"{me},{seed.endpoint}")
+
+    calls = await per_interval(seed, wire.ANNOUNCE, 3, sender=lockd.node_id(node))
+    assert all(call.body.get("self_endpoint") == me for call in calls), [call.describe() for call in calls]
+    expect(await lockd.members(node), [me], why="a join endpoint that never announced is no member")
+
+    await member.join(node)
+    await member.receives(wire.ANNOUNCE, "next_tick_max", what="the member's first announce")
+    since = T.now()
+    await per_interval(member, wire.ANNOUNCE, 3, sender=lockd.node_id(node), since=since)
+    extra = seed.got(wire.ANNOUNCE, since=since)
+    assert not extra, f"the seed still got {len(extra)} announces while another member was known"
+    await member.leave(node)
+    await seed.receives(wire.ANNOUNCE, "next_tick_max", what="the seed's announce after the last member left")
+
+
+@verifies("TC-JOIN-02", part=2, isolation="disruptive", nodes=1, waits="4*three_intervals")
+async def test_join_endpoints_serve_while_the_list_cannot_be_read(lockd: Lockd, T: SpecTime) -> None:
+    node, (seed, member) = lockd.lone, await spies(lockd, 2)
+    with store_fails(lockd) as fault:
+        await lockd.restart(node, join=f"{lockd.url(node)},{seed.endpoint}", fault_hook=str(fault.file))
+        await member.join(node)
+        await member.receives(wire.ANNOUNCE, "next_tick_max")
+        quiet = T.now()
+        await member.receives(wire.ANNOUNCE, "next_tick_max", since=quiet)
+        assert not seed.got(wire.ANNOUNCE, since=quiet), "control: with a readable list the seed is left alone"
+        fault.begin()
+        since = T.now()
+        await seed.receives(wire.ANNOUNCE, "next_tick_max", since=since)
+        await per_interval(seed, wire.ANNOUNCE, 2, sender=lockd.node_id(node), since=since)
+
+
+@verifies("TC-JOIN-03", isolation="disruptive", nodes=1, waits="member_expiry_settled + 2*next_tick_max")
+async def test_one_reachable_coordinator_is_enough_to_join(lockd: Lockd, T: SpecTime) -> None:
+    node, (target, stranger) = lockd.lone, await spies(lockd, 2)
+    since = T.now()
+    await lockd.restart(node, join=target.endpoint)
+    assert target.got(wire.ANNOUNCE, since=since), "no announce before the node answered its health route"
+    await per_interval(target, wire.ANNOUNCE, 3, sender=lockd.node_id(node))
+
+    await target.join(node)
+    assert target.endpoint in await lockd.members(node), "the node does not list who announced itself"
+    await stranger.join(node)
+    await stranger.receives(wire.ANNOUNCE, "next_tick_max", what="the announce to a member of no join list")
+
+
+@verifies("TC-JOIN-03", part=2, isolation="disruptive", nodes=2, waits="next_tick_max + member_expiry_settled")
+async def test_two_nodes_meet_through_one_join_endpoint(lockd: Lockd, T: SpecTime) -> None:
+    a, c = lockd.nodes[:2]
+    await lockd.kill(c)
+    await lockd.restart(a, join=lockd.url(a))
+    started = await lockd.restart(c, join=lockd.url(a))
+    assert lockd.url(c) in await lockd.members(a), "the target does not list the joiner at once"
+
+    async def listed() -> bool:
+        return lockd.url(a) in await lockd.members(c)
+
+    await lockd.comes(listed, "next_tick_max", what="the joiner to list its target")
+    await T.sleep_until(started, T.member_expiry_settled, "every lease of the start to run out")
+    both = sorted((lockd.url(a), lockd.url(c)))
+    for node in (a, c):
+        expect(await lockd.members(node), both, why=f"the list of {node} after the first leases")
+
+
+@verifies("TC-JOIN-04", isolation="disruptive", waits="converge_max")
+async def test_joining_through_one_member_converges_everywhere(lockd: Lockd) -> None:
+    a, *rest = lockd.nodes
+    for node in lockd.nodes:
+        await lockd.kill(node)
+    await lockd.restart(a, join=lockd.url(a))
+    for node in rest:
+        await lockd.restart(node, join=lockd.url(a))
+    wanted = sorted(lockd.url(node) for node in lockd.nodes)
+
+    async def equal() -> bool:
+        return all([await lockd.members(node) == wanted for node in lockd.nodes])
+
+    await lockd.comes(equal, "converge_max", what="equal lists on all nodes")
+
+
+@verifies("TC-JOIN-05", isolation="disruptive", nodes=1, waits="self_listed_max")
+async def test_startup_announces_before_it_serves(lockd: Lockd, T: SpecTime) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    since = T.now()
+    await lockd.restart(node, join=spy.endpoint)
+    calls = spy.got(wire.ANNOUNCE, since=since, sender=lockd.node_id(node))
+    assert calls, "the node serves without an accepted announce"
+    expect(calls[0].body.get("self_endpoint"), lockd.url(node), why="self_endpoint is the node's own")
+    await lockd.restart(node, join=f"{lockd.closed_port()},{spy.endpoint}")
+    expect(await lockd.call(wire.members(), node=node), ok(), why="one accepting target is enough")
+
+
+async def _does_not_start(lockd: Lockd, node: str, join: str) -> None:
+    ending, seen = await lockd.restart_fails(node, join=join)
+    if not ending or "status 0 " in ending:
+        raise Finding(["an end with an error"], ending or "the node serves", f"--join {join}")
+    lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the failed start")
+
+
+@pytest.mark.parametrize("status", [403, 503])
+@verifies("TC-JOIN-05", isolation="disruptive", nodes=1, waits="startup_exit_max")
+async def test_an_error_status_is_no_acceptance(lockd: Lockd, status: int) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    spy.on(wire.ANNOUNCE, Reply(status, {"error": "tc_forbidden" if status == 403 else "tc_unavailable"}))
+    await _does_not_start(lockd, node, spy.endpoint)
+    assert spy.got(wire.ANNOUNCE), "startup did not even try to announce"
+    spy.script.clear()
+    await lockd.restart(node, join=spy.endpoint)
+    expect(await lockd.call(wire.members(), node=node), ok(), why="control: the same target accepts")
+
+
+@verifies("TC-JOIN-05", isolation="disruptive", nodes=1, waits="startup_exit_max")
+async def test_startup_fails_hard_when_no_join_target_is_there(lockd: Lockd) -> None:
+    await _does_not_start(lockd, lockd.lone, f"{lockd.closed_port()},{lockd.closed_port()}")
+
+
+@verifies("TC-JOIN-05", part=2, isolation="disruptive", nodes=2, waits="self_listed_max")
+async def test_a_live_node_beside_a_dead_seed_lets_the_joiner_in(lockd: Lockd) -> None:
+    a, b = lockd.nodes[:2]
+    await lockd.kill(b)
+    await lockd.restart(a, join=lockd.url(a))
+    await lockd.restart(b, join=f"{lockd.closed_port()},{lockd.url(a)}")
+    assert lockd.url(b) in await lockd.members(a), "the joiner runs but is not listed at its target"
+
+
+@pytest.mark.parametrize("seeds", ["self", "none"])
+@verifies("TC-JOIN-06", isolation="disruptive", nodes=1, waits="first_leader_max")
+async def test_the_first_node_boots_alone_and_leads(lockd: Lockd, seeds: str) -> None:
+    node = lockd.lone
+    await lockd.restart(node, join=f"{lockd.url(node)},{lockd.closed_port()}" if seeds == "self" else "")
+    leader, _ = await lockd.leads(node, "first_leader_max")
+    expect(await lockd.members(node), [lockd.url(node)], why="the first node lists itself")
+    assert leader.term >= 1, leader.describe()
+
+
+async def _survives(lockd: Lockd, node: str, T: SpecTime) -> None:
+    async def serves() -> None:
+        expect(await lockd.call(wire.members(), node=node), ok(), why="the join check applies at startup only")
+
+    await lockd.throughout(serves, T.two_membership_ttl, "the node without its join target", every=T.renew_interval / 5)
+
+
+@verifies("TC-JOIN-07", isolation="disruptive", nodes=1, waits="two_membership_ttl")
+async def test_a_node_outlives_its_join_target(lockd: Lockd, T: SpecTime) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    await lockd.restart(node, join=spy.endpoint)
+    assert spy.got(wire.ANNOUNCE, sender=lockd.node_id(node)), "the node did not join through the spy"
+    await spy.close()
+    await _survives(lockd, node, T)
+
+
+@verifies("TC-JOIN-07", part=2, isolation="disruptive", nodes=2, waits="two_membership_ttl")
+async def test_a_node_outlives_the_real_node_that_it_joined(lockd: Lockd, T: SpecTime) -> None:
+    a, c = lockd.nodes[:2]
+    await lockd.restart(a, join=lockd.url(a))
+    await lockd.restart(c, join=lockd.url(a))
+    await lockd.kill(a)
+    await _survives(lockd, c, T)

@@ -1,0 +1,269 @@
+"""How leaves end (seed: Leave; Fan-out requirement): all or nothing by API, best effort at shutdown."""
+
+import time
+
+import pytest
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd, moment
+from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, leaderless, spies, spy_leader, spy_members
+from holdfast.conformance.lockd.wire import Leader, ok, refused
+from holdfast.finding import Finding, expect
+from holdfast.spectime import SpecTime
+from holdfast.timeline import Moment
+
+
+def _guarded(lockd: Lockd, spy: Spy, since: Moment) -> list[float]:
+    calls = spy.got(wire.LEAVE, since=since, sender=lockd.node_id(lockd.nodes[0]))
+    return [call.at for call in calls if call.headers.get(lockd.dialect.guard_header) == "1"]
+
+
+@verifies("TC-LEAVE-06", isolation="disruptive", nodes=1, waits="next_tick_max + leave_ok_max")
+async def test_a_dead_seed_does_not_block_a_leave(lockd: Lockd) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint},{lockd.closed_port()}")
+    await spy.join(node)
+    left = await lockd.api_leave(node)
+    expect(left, ok(), why="all members accept, only a seed is dead")
+    lockd.T.at_most("leave_ok_max", since=Moment(left.sent, left.sent), seen=lockd.T.now(), what="the leave")
+    assert _guarded(lockd, spy, moment(left)), "the member got no leave"
+
+
+@verifies("TC-LEAVE-06", part=2, isolation="disruptive", nodes=2, waits="cluster_leader_max + leave_ok_max")
+async def test_a_dead_seed_does_not_keep_a_peer_from_the_leave(lockd: Lockd) -> None:
+    a, b = lockd.nodes[:2]
+    await lockd.restart(a, join=f"{lockd.url(a)},{lockd.url(b)},{lockd.closed_port()}")
+    await lockd.introduce(a, b)
+    left = await lockd.api_leave(a)
+    expect(left, ok(), why="all members accept, only a seed is dead")
+    lockd.T.at_most("leave_ok_max", since=Moment(left.sent, left.sent), seen=lockd.T.now(), what="the leave")
+    assert lockd.url(a) not in await lockd.members(b), "the peer still lists the node"
+
+
+async def _is_rejected(lockd: Lockd, node: str) -> Moment:
+    answer = await lockd.api_leave(node)
+    expect(answer, refused("tc_cluster_unavailable"), why="one target of the fan-out does not accept")
+    ended = Moment(answer.received, answer.received)
+    lockd.T.at_most("leave_reject_max", since=Moment(answer.sent, answer.sent), seen=ended, what="the rejection")
+    return ended
+
+
+_REJECTED = "leave_reject_max + tick_settled_max + membership_ttl + leave_ok_max"
+
+
+@verifies("TC-LEAVE-07", isolation="quiet", nodes=1, waits=_REJECTED)
+async def test_a_rejected_leave_changes_nothing_and_can_be_repeated(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    pair = await spy_members(lockd, node, 2)
+    pair[-1].on(wire.LEAVE, BROKEN)
+    rejected = await _is_rejected(lockd, node)
+
+    async def listed() -> bool:
+        return lockd.url(node) in await lockd.members(node)
+
+    await lockd.comes(listed, "tick_settled_max", since=rejected, what="the node in its own list")
+    for spy in pair:
+        await spy.receives(wire.ANNOUNCE, "tick_settled_max", since=rejected, what="the announcements to go on")
+    await T.sleep_until(rejected, T.membership_ttl + T.clock_slack, "leases from before the leave to run out")
+    assert await listed(), "the node stayed paused after the rejected leave and has expired"
+    pair[-1].script.clear()
+    expect(await lockd.api_leave(node), ok(), why="the same leave with healthy peers")
+    assert not await listed(), "the node is still listed"
+
+
+@verifies("TC-LEAVE-07", isolation="quiet", nodes=1, waits="leave_reject_max + member_expiry_settled + leave_ok_max")
+async def test_a_leave_succeeds_once_the_failing_peer_has_expired(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    _, failing = await spy_members(lockd, node, 2)
+    failing.on(wire.LEAVE, BROKEN)
+    await _is_rejected(lockd, node)
+    failing.fall_silent()
+    await T.sleep(T.member_expiry_settled, "the failing peer to expire")
+    expect(await lockd.api_leave(node), ok(), why="the failing peer is no member any more")
+    assert lockd.url(node) not in await lockd.members(node), "the node is still listed"
+
+
+@verifies("TC-LEAVE-07", isolation="quiet", nodes=1)
+async def test_a_leave_without_a_lease_is_no_error(lockd: Lockd) -> None:
+    nobody = lockd.authority.server(name="nobody")
+    expect(await lockd.part(nobody, lockd.lone), ok(), why="a repeated leave must be able to succeed")
+
+
+@verifies("TC-LEAVE-07", part=2, isolation="quiet", nodes=2, waits=f"cluster_leader_max + {_REJECTED}")
+async def test_a_peer_that_had_dropped_the_node_lists_it_again(lockd: Lockd) -> None:
+    a, b = lockd.nodes[:2]
+    await lockd.introduce(a, b)
+    await lockd.agreed(a, b)
+    (spy,) = await spies(lockd, 1)
+    spy.on(wire.LEAVE, BROKEN)
+    await spy.join(a, b)
+    rejected = await _is_rejected(lockd, a)
+
+    async def listed() -> bool:
+        return lockd.url(a) in await lockd.members(b)
+
+    await lockd.comes(listed, "tick_settled_max", since=rejected, what="the peer to list the node again")
+
+
+@verifies("TC-LEAVE-08", isolation="quiet", nodes=1, waits="lease_settled_max + leave_reject_max + membership_interval")
+async def test_a_rejected_leave_keeps_the_leadership(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    (spy,) = await spy_members(lockd, node, 1)
+    before, _ = await lockd.leads(node)
+    spy.on(wire.LEAVE, BROKEN)
+    since = T.now()
+    leaving = lockd.beside(_is_rejected(lockd, node))
+
+    async def still_leads() -> None:
+        seen = await lockd.valid_leader(node)
+        assert seen and (seen.id, seen.term) == (before.id, before.term), f"leader {seen and seen.describe()}"
+
+    while not leaving.done():
+        await still_leads()
+        await T.sleep(T.renew_interval / 10, "the rejection")
+    await leaving
+    await lockd.throughout(still_leads, T.membership_interval, "the leader after its rejected leave")
+    assert not spy.got(wire.RELEASE, since=since), "the leader released its leases for a leave that was rejected"
+
+
+@pytest.mark.parametrize("trouble", ["none", "closed", "silent"])
+@verifies("TC-LEAVE-09", isolation="disruptive", nodes=1, waits="exit_max + lease_settled_max")
+async def test_a_graceful_stop_leaves_whatever_one_peer_does(lockd: Lockd, T: SpecTime, trouble: str) -> None:
+    node = lockd.lone
+    first, second = await spy_members(lockd, node, 2)
+    await lockd.leads(node)
+    if trouble == "closed":
+        await first.close()
+    elif trouble == "silent":
+        first.on(wire.LEAVE, Reply(200, hold=2 * T.exit_max))
+    since = T.now()
+    status, ended = await lockd.term(node, T.exit_max)
+    if status is None:
+        raise Finding(["the process to end"], f"it still runs after {T.exit_max:g} s", "SIGTERM", late=True)
+    bound = "graceful_drop_max" if trouble == "none" else "graceful_drop_degraded_max"
+    for spy in [first, second] if trouble == "none" else [second]:
+        calls = _guarded(lockd, spy, since)
+        lasted = ended.hi - since.lo
+        assert calls, f"{spy.identity.name} got no guarded leave in the {lasted:.1f} s until the process was gone"
+        T.at_most(bound, since=since, seen=Moment(calls[0], calls[0]), what="the leave of a stopping node")
+
+
+async def _dropped(lockd: Lockd, node: str, at: list[str], bound: str, since: Moment) -> None:
+    async def gone() -> bool:
+        return all([lockd.url(node) not in await lockd.members(place) for place in at])
+
+    await lockd.comes(gone, bound, since=since, what=f"{', '.join(at)} to drop {node}")
+
+
+@verifies("TC-LEAVE-09", part=2, isolation="disruptive", waits="cluster_leader_max + exit_max")
+async def test_peers_drop_a_stopping_node_at_once(lockd: Lockd, T: SpecTime) -> None:
+    nodes, _ = await lockd.cluster()
+    since = T.now()
+    stopping = lockd.beside(lockd.deployment.nodes[nodes[0]].term(T.exit_max))
+    await _dropped(lockd, nodes[0], nodes[1:], "graceful_drop_max", since)
+    assert await stopping is not None, "the node did not stop"
+
+
+@verifies("TC-LEAVE-09", part=3, isolation="disruptive", waits="cluster_leader_max + exit_max")
+async def test_a_dead_peer_does_not_keep_the_others_from_the_leave(lockd: Lockd, T: SpecTime) -> None:
+    nodes, _ = await lockd.cluster()
+    dead, alive, leaving = sorted(nodes, key=lockd.url)
+    await lockd.kill(dead)
+    since = T.now()
+    stopping = lockd.beside(lockd.deployment.nodes[leaving].term(T.exit_max))
+    await _dropped(lockd, leaving, [alive], "graceful_drop_degraded_max", since)
+    assert await stopping is not None, "the node did not stop"
+
+
+async def _with_lease_left(lockd: Lockd, node: str) -> Leader:
+    """The leader as the node shows it, with at least half of the lease ahead."""
+
+    async def look() -> Leader | None:
+        leader = await lockd.valid_leader(node)
+        left = leader.expires_at / 1000 - time.time() if leader else 0.0
+        return leader if left >= lockd.T.min_lease_left else None
+
+    leader, _ = await lockd.T.until(look, give_up=2 * lockd.T.lease_settled_max, what="half of a leader lease ahead")
+    return leader
+
+
+def _released(spy: Spy, leader: Leader, since: Moment) -> bool:
+    wanted = (leader.id, leader.term)
+    return any((c.body.get("leader_id"), c.body.get("term")) == wanted for c in spy.got(wire.RELEASE, since=since))
+
+
+@verifies("TC-LEAVE-10", isolation="quiet", nodes=1, waits="2*lease_settled_max + leave_ok_max")
+async def test_a_leaving_leader_releases_its_leases(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    pair = await spy_members(lockd, node, 2)
+    await lockd.leads(node)
+    leader, since = await _with_lease_left(lockd, node), T.now()
+    expect(await lockd.api_leave(node), ok())
+    for spy in pair:
+        await spy.receives(wire.RELEASE, "handover_max", since=since, what=f"a release at {spy.identity.name}")
+        assert _released(spy, leader, since), f"{spy.identity.name} got no release of {leader.describe()}"
+
+
+@verifies("TC-LEAVE-10", part=2, isolation="disruptive", nodes=1, waits="2*lease_settled_max + exit_max")
+async def test_a_stopping_leader_releases_its_leases(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    pair = await spy_members(lockd, node, 2)
+    await lockd.leads(node)
+    leader, since = await _with_lease_left(lockd, node), T.now()
+    await lockd.term(node, T.exit_max)
+    for spy in pair:
+        assert _released(spy, leader, since), f"{spy.identity.name} got no release of {leader.describe()}"
+
+
+@verifies("TC-LEAVE-10", part=3, isolation="quiet", waits="cluster_leader_max + 2*lease_settled_max + leave_ok_max")
+async def test_a_successor_takes_over_at_once_after_a_leave(lockd: Lockd, T: SpecTime) -> None:
+    nodes, _ = await lockd.cluster()
+    leader = await _with_lease_left(lockd, nodes[0])
+    old = lockd.at(leader.endpoint)
+    since = T.now()
+    expect(await lockd.api_leave(old), ok())
+    await _handed_over(lockd, lockd.others(old), leader, since)
+
+
+@verifies("TC-LEAVE-10", part=4, isolation="disruptive", waits="cluster_leader_max + 2*lease_settled_max + exit_max")
+async def test_a_successor_takes_over_at_once_after_a_stop(lockd: Lockd, T: SpecTime) -> None:
+    nodes, _ = await lockd.cluster()
+    leader = await _with_lease_left(lockd, nodes[0])
+    old = lockd.at(leader.endpoint)
+    since = T.now()
+    stopping = lockd.beside(lockd.deployment.nodes[old].term(T.exit_max))
+    await _handed_over(lockd, lockd.others(old), leader, since)
+    await stopping
+
+
+async def _handed_over(lockd: Lockd, nodes: list[str], old: Leader, since: Moment) -> None:
+    async def look() -> Leader | None:
+        return await lockd.one_leader(*nodes, above=old.term)
+
+    await lockd.comes(look, "handover_max", since=since, what=f"a leader above term {old.term}")
+
+
+@verifies("TC-LEAVE-11", isolation="quiet", nodes=1, waits="3*lease_settled_max")
+async def test_a_release_needs_leader_and_term(lockd: Lockd) -> None:
+    node, (spy,) = await spy_leader(lockd, 1000)
+    for leader, term, code in (
+        ("nobody", 1000, "tc_lease_active"),
+        (spy.node_id, 999, "tc_term_stale"),
+        (spy.node_id, 1001, "tc_lease_active"),
+    ):
+        expect(await lockd.call(wire.release(leader, term), node=node), refused(code), why=f"release {leader} {term}")
+        seen = await lockd.leader(node)
+        expect(seen, ok(leader_id=spy.node_id, term=1000), why="the leader after a refused release")
+
+
+@verifies("TC-LEAVE-11", isolation="quiet", nodes=1, waits="3*lease_settled_max")
+async def test_an_accepted_release_frees_the_slot_at_once(lockd: Lockd, T: SpecTime) -> None:
+    node, _ = await leaderless(lockd)
+    ttl = int(T.held_lease * 1000)
+    await lockd.vote("c1", 2000, ttl, node)
+    expect(await lockd.call(wire.renew("c1", 2000, ttl), node=node), ok(renewed=True))
+    rival = await lockd.call(wire.acquire("c2", lockd.url(node), 2001, ttl), node=node)
+    expect(rival, refused("tc_lease_active"), why="control: the slot is taken")
+    expect(await lockd.call(wire.release("c1", 2000), node=node), ok(released=True))
+    await lockd.vote("c2", 2001, ttl, node)

@@ -1,0 +1,103 @@
+"""Peer set of the election (seed: Peer set selection): the member list, and seeds only while there is none."""
+
+import time
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.spy import spies, spy_members
+from holdfast.conformance.lockd.wire import Leader, ok, refused
+from holdfast.finding import expect
+from holdfast.spectime import SpecTime
+
+LEASE_CALLS = (wire.ACQUIRE, wire.RENEW)
+
+
+@verifies("TC-PEER-01", isolation="quiet", nodes=1, waits="2*lease_settled_max + reelect_max + 2*next_tick_max")
+async def test_quorum_follows_the_member_list(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    before, _ = await lockd.leads(node)
+    (spy,) = await spy_members(lockd, node, 1, grant=False)
+    await lockd.without_leader(node)
+    await spy.leave(node)
+    left = T.now()
+    await lockd.leads(node, "reelect_max", above=before.term)
+    await T.sleep_until(left, T.next_tick_max, "the tick after the member left")
+    since = T.now()
+    await T.sleep(T.next_tick_max, "lease calls that should not come")
+    late = [call.describe() for path in LEASE_CALLS for call in spy.got(path, since=since)]
+    assert not late, f"who left is still an election peer: {late}"
+
+
+def _dead(lockd: Lockd) -> str:
+    return ",".join(lockd.closed_port() for _ in range(3))
+
+
+@verifies("TC-PEER-01", part=2, isolation="disruptive", nodes=1, waits="next_tick_max + cluster_leader_max")
+async def test_dead_seeds_do_not_pin_the_quorum(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    await lockd.restart(node, join=f"{lockd.url(node)},{_dead(lockd)}")
+    (spy,) = await spy_members(lockd, node, 1)
+    await T.sleep(T.next_tick_max, "the member to count")
+    leader, _ = await lockd.leads(node, "cluster_leader_max")
+    await spy.receives(wire.RENEW, "reelect_max", where=lambda call: call.body.get("term") == leader.term)
+
+
+@verifies("TC-PEER-01", part=3, isolation="disruptive", nodes=2, waits="cluster_leader_max")
+async def test_two_nodes_lead_in_spite_of_dead_seeds(lockd: Lockd) -> None:
+    a, b = lockd.nodes[:2]
+    join = f"{lockd.url(a)},{lockd.url(b)},{_dead(lockd)}"
+    for node in (a, b):
+        await lockd.restart(node, join=join)
+    await lockd.agreed(a, b)
+
+
+@verifies("TC-PEER-02", isolation="disruptive", nodes=1, waits="self_listed_max + leader_ttl")
+async def test_a_booting_node_asks_its_seeds_before_it_elects_itself(lockd: Lockd, T: SpecTime) -> None:
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    ttl = T.leader_ttl * 1000
+    spy.report(lambda: Leader(spy.node_id, spy.endpoint, 50, int(time.time() * 1000 + ttl)))
+    since = T.now()
+    await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint}")
+
+    async def follows() -> bool:
+        leader = await lockd.valid_leader(node)
+        assert leader is None or leader.endpoint == spy.endpoint, f"the node elected itself: {leader.describe()}"
+        return leader is not None and leader.term == 50
+
+    await lockd.comes(follows, "self_listed_max", what="the leader that the seed reports")
+    assert spy.got(wire.LEADER, since=since), "the seed was not asked for a leader"
+
+
+async def _is_off(lockd: Lockd, node: str, T: SpecTime) -> None:
+    vote = wire.acquire("stranger", lockd.url(node), 5000, int(T.probe_lease_ttl * 1000))
+
+    async def refuses() -> None:
+        for request in (wire.leader(), vote):
+            answer = await lockd.call(request, node=node)
+            expect(answer, refused("tc_unavailable"), why=f"{request.path} outside the list")
+
+    await lockd.throughout(refuses, T.two_intervals, "a node outside the member list", every=T.renew_interval / 10)
+
+
+@verifies("TC-PEER-03", isolation="quiet", nodes=1, waits="lease_settled_max + two_intervals + leave_ok_max")
+async def test_a_node_outside_the_list_neither_asks_nor_votes(lockd: Lockd, T: SpecTime) -> None:
+    node = lockd.lone
+    (spy,) = await spy_members(lockd, node, 1)
+    await lockd.leads(node)
+    expect(await lockd.api_leave(node), ok())
+    since = T.now()
+    await _is_off(lockd, node, T)
+    late = [call.describe() for path in LEASE_CALLS for call in spy.got(path, since=since)]
+    assert not late, f"the excluded node asks for votes: {late}"
+
+
+@verifies("TC-PEER-03", part=2, isolation="quiet", waits="cluster_leader_max + two_intervals + leave_ok_max")
+async def test_an_excluded_node_leaves_the_others_alone(lockd: Lockd, T: SpecTime) -> None:
+    _, leader = await lockd.cluster()
+    follower, *_ = lockd.others(lockd.at(leader.endpoint))
+    expect(await lockd.api_leave(follower), ok())
+    await _is_off(lockd, follower, T)
+    for node in lockd.others(follower):
+        seen = await lockd.valid_leader(node)
+        expect(seen and (seen.id, seen.term), (leader.id, leader.term), why=f"leader and term at {node}")

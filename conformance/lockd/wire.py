@@ -1,0 +1,354 @@
+"""The lockd wire, pure: build a request, read a reply. No sockets here, so load users share it.
+
+Times on /v1/tc/* are Unix milliseconds, whatever their names say; `expires_at_unix` of a transaction is in seconds. A
+list that is `null` is an empty one, and a field that is left out is zero or empty.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LEADER, ACQUIRE = "/v1/tc/leader", "/v1/tc/lease/acquire"
+RENEW, RELEASE = "/v1/tc/lease/renew", "/v1/tc/lease/release"
+ANNOUNCE, LEAVE, MEMBERS = "/v1/tc/cluster/announce", "/v1/tc/cluster/leave", "/v1/tc/cluster/list"
+REGISTER, UNREGISTER, BACKENDS = "/v1/tc/rm/register", "/v1/tc/rm/unregister", "/v1/tc/rm/list"
+DECIDE, COMMIT, ROLLBACK, REPLAY = "/v1/txn/decide", "/v1/txn/commit", "/v1/txn/rollback", "/v1/txn/replay"
+HEALTH = "/healthz"
+CLIENT_ROUTES = (LEADER, ACQUIRE, RENEW, RELEASE, MEMBERS, BACKENDS)
+SERVER_ROUTES = (ANNOUNCE, LEAVE, REGISTER, UNREGISTER)
+XID = re.compile(r"[0-9a-v]{19}[0g]")
+
+# Which status each code comes with.
+STATUS_OF: dict[str, int] = {
+    **dict.fromkeys(("tc_term_required", "invalid_body", "invalid_term", "invalid_ttl", "invalid_endpoint"), 400),
+    **dict.fromkeys(("missing_candidate_id", "missing_candidate_endpoint", "missing_leader_id"), 400),
+    **dict.fromkeys(("missing_self_endpoint", "invalid_self_endpoint"), 400),
+    **dict.fromkeys(("missing_backend_hash", "missing_endpoint"), 400),
+    **dict.fromkeys(("missing_txn_id", "invalid_txn_id", "invalid_state", "invalid_namespace", "invalid_key"), 400),
+    **dict.fromkeys(("tc_forbidden", "tc_client_required", "tc_server_required"), 403),
+    **dict.fromkeys(("tc_cluster_identity_missing", "namespace_forbidden"), 403),
+    "txn_not_found": 404,
+    **dict.fromkeys(("tc_not_leader", "tc_term_stale", "tc_lease_active", "txn_conflict", "txn_pending"), 409),
+    "txn_backend_mismatch": 409,
+    "tc_cluster_sync_failed": 500,
+    **dict.fromkeys(("tc_rm_replication_failed", "txn_fanout_failed"), 502),
+    **dict.fromkeys(("tc_unavailable", "tc_cluster_unavailable", "tc_rm_unavailable", "node_passive"), 503),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        marks = " ".join(f"[{name}: {value}]" for name, value in self.headers.items())
+        said = " ".join(f"{k}={v}" for k, v in self.body.items()) if isinstance(self.body, dict) else ""
+        query = "?" + "&".join(f"{k}={v}" for k, v in self.query.items()) if self.query else ""
+        return " ".join(word for word in (self.method, self.path + query, marks, said) if word)
+
+    def with_headers(self, **headers: str) -> "Request":
+        return Request(self.method, self.path, self.body, {**self.headers, **headers}, self.query)
+
+
+@dataclass(frozen=True)
+class Leader:
+    """What a node says about the leader; a vote or a lapsed lease leaves a record without a valid leader."""
+
+    id: str = ""
+    endpoint: str = ""
+    term: int = 0
+    expires_at: int = 0
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "Leader":
+        number = {name: _number(fields.get(name)) for name in ("term", "expires_at")}
+        return cls(str(fields.get("leader_id") or ""), str(fields.get("leader_endpoint") or ""), **number)
+
+    def valid(self, now_ms: float) -> bool:
+        return bool(self.endpoint) and self.term > 0 and self.expires_at > now_ms
+
+    def fields(self) -> dict[str, Any]:
+        named = {"leader_id": self.id, "leader_endpoint": self.endpoint}
+        return {k: v for k, v in {**named, "term": self.term, "expires_at": self.expires_at}.items() if v}
+
+    def describe(self) -> str:
+        place = self.endpoint or "nowhere"
+        return f"leader {self.id or 'nobody'} at {place}, term {self.term}, until {self.expires_at}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back; `status` 0 means none: the connection or its TLS failed, `text` says how."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    text: str = ""
+    sent: float = 0.0
+    received: float = 0.0
+    # The wall clock when it came, which is what the wire's own times are compared with.
+    wall: float = 0.0
+    handshake_failed: bool = False
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        return self.body if isinstance(self.body, dict) else {}
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 200
+
+    @property
+    def answered(self) -> bool:
+        return self.status != 0
+
+    @property
+    def late(self) -> bool:
+        """No answer, or one that says that somebody else gave none in time."""
+        return (not self.answered and not self.handshake_failed) or self.status in (502, 503)
+
+    @property
+    def code(self) -> str:
+        return str(self.fields.get("error") or "")
+
+    @property
+    def endpoints(self) -> list[str]:
+        return list(self.fields.get("endpoints") or [])
+
+    @property
+    def leader(self) -> Leader:
+        return Leader.of(self.fields)
+
+    @property
+    def has_leader(self) -> bool:
+        return self.ok and self.leader.valid(self.wall * 1000)
+
+    @property
+    def expires_at(self) -> int:
+        return _number(self.fields.get("expires_at_unix") or self.fields.get("expires_at"))
+
+    @property
+    def updated_at(self) -> int:
+        return _number(self.fields.get("updated_at_unix"))
+
+    @property
+    def backends(self) -> dict[str, "Backend"]:
+        entries = [entry for entry in self.fields.get("backends") or [] if isinstance(entry, dict)]
+        return {str(entry.get("backend_hash")): Backend.of(entry) for entry in entries}
+
+    def describe(self) -> str:
+        if not self.answered:
+            return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
+        words = [str(self.status), self.code]
+        shown = ("state", "granted", "renewed", "released", "leader_id", "leader_endpoint", "term", "expires_at")
+        words += [f"{name}={self.fields[name]}" for name in (*shown, "endpoints") if name in self.fields]
+        return " ".join(word for word in words if word) if self.fields else f"{self.status} {self.text[:120]}"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """One entry of the RM registry."""
+
+    endpoints: tuple[str, ...]
+    updated_at: int
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> "Backend":
+        return cls(tuple(entry.get("endpoints") or ()), _number(entry.get("updated_at_unix")))
+
+
+@dataclass(frozen=True)
+class Success:
+    """A legal answer: 200, with these fields."""
+
+    fields: Mapping[str, Any]
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.ok and all(seen.fields.get(k) == v for k, v in self.fields.items())
+
+    def describe(self) -> str:
+        return " ".join(["200", *(f"{name}={value}" for name, value in self.fields.items())])
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A legal answer: this code with its status, and these fields where they are given."""
+
+    code: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def matches(self, seen: Any) -> bool:
+        if not isinstance(seen, Answer) or seen.code != self.code or seen.status != STATUS_OF[self.code]:
+            return False
+        return all(seen.fields.get(name) == value for name, value in self.fields.items())
+
+    def describe(self) -> str:
+        return " ".join([str(STATUS_OF[self.code]), self.code, *(f"{k}={v}" for k, v in self.fields.items())])
+
+
+@dataclass(frozen=True)
+class NotStatus:
+    """Any answer but one with this status; the row says nothing on what else."""
+
+    status: int
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.answered and seen.status != self.status
+
+    def describe(self) -> str:
+        return f"an answer other than {self.status}"
+
+
+@dataclass(frozen=True)
+class NoHandshake:
+    """The TLS handshake fails, so there is no HTTP answer at all."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.handshake_failed
+
+    def describe(self) -> str:
+        return "a failed TLS handshake"
+
+
+def ok(**fields: Any) -> Success:
+    return Success(fields)
+
+
+def refused(code: str, **fields: Any) -> Refusal:
+    return Refusal(code, fields)
+
+
+def not_status(status: int) -> NotStatus:
+    return NotStatus(status)
+
+
+def no_handshake() -> NoHandshake:
+    return NoHandshake()
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the spec leaves to the target: names that it gives only as examples, and start variants it may have.
+
+    The public implementation's drift from the spec is no dialect; it fails the rows that it drifts from.
+    """
+
+    guard_header: str = "X-Lockd-TC-Leave-Fanout"
+    replica_header: str = "X-Lockd-TC-Replicate"
+    health: str = HEALTH
+    # Values of the setting `store`: one that outlives the process, and one that several nodes share.
+    durable_store: str = ""
+    shared_store: str = ""
+    # Which node of a deployment that is not ours has no other real member.
+    lone_node: str = ""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> "Dialect":
+        known = {name: str(table[name]) for name in cls.__dataclass_fields__ if name in table}
+        return cls(**known)
+
+    @property
+    def guard(self) -> dict[str, str]:
+        return {self.guard_header: "1"}
+
+    @property
+    def replica(self) -> dict[str, str]:
+        return {self.replica_header: "1"}
+
+
+def leader() -> Request:
+    return Request("GET", LEADER)
+
+
+def acquire(candidate: str, endpoint: str, term: int, ttl_ms: int) -> Request:
+    body = {"candidate_id": candidate, "candidate_endpoint": endpoint, "term": term, "ttl_ms": ttl_ms}
+    return Request("POST", ACQUIRE, body)
+
+
+def renew(leader_id: str, term: int, ttl_ms: int) -> Request:
+    return Request("POST", RENEW, {"leader_id": leader_id, "term": term, "ttl_ms": ttl_ms})
+
+
+def release(leader_id: str, term: int) -> Request:
+    return Request("POST", RELEASE, {"leader_id": leader_id, "term": term})
+
+
+def announce(endpoint: str) -> Request:
+    return Request("POST", ANNOUNCE, {"self_endpoint": endpoint})
+
+
+def leave(headers: Mapping[str, str] | None = None) -> Request:
+    return Request("POST", LEAVE, {}, headers or {})
+
+
+def members() -> Request:
+    return Request("GET", MEMBERS)
+
+
+def register(backend: str, endpoint: str, headers: Mapping[str, str] | None = None) -> Request:
+    return Request("POST", REGISTER, {"backend_hash": backend, "endpoint": endpoint}, headers or {})
+
+
+def unregister(backend: str, endpoint: str, headers: Mapping[str, str] | None = None) -> Request:
+    return Request("POST", UNREGISTER, {"backend_hash": backend, "endpoint": endpoint}, headers or {})
+
+
+def backends() -> Request:
+    return Request("GET", BACKENDS)
+
+
+def participant(namespace: str, key: str, backend: str | None = None) -> dict[str, str]:
+    return {"namespace": namespace, "key": key, **({"backend_hash": backend} if backend else {})}
+
+
+def decide(
+    txn: str,
+    state: str,
+    participants: Iterable[Mapping[str, str]] = (),
+    *,
+    term: int | None = None,
+    expires: int | None = None,
+) -> Request:
+    return Request("POST", DECIDE, {"state": state, **_transaction(txn, participants, term, expires)})
+
+
+def apply(txn: str, state: str, participants: Iterable[Mapping[str, str]] = (), *, term: int | None = None) -> Request:
+    path = {"commit": COMMIT, "rollback": ROLLBACK}[state]
+    return Request("POST", path, _transaction(txn, participants, term, None))
+
+
+def replay(txn: str) -> Request:
+    return Request("POST", REPLAY, {"txn_id": txn})
+
+
+def _transaction(
+    txn: str, participants: Iterable[Mapping[str, str]], term: int | None, expires: int | None
+) -> dict[str, Any]:
+    said = {"participants": [dict(each) for each in participants], "tc_term": term, "expires_at_unix": expires}
+    return {"txn_id": txn, **{name: value for name, value in said.items() if value}}
+
+
+def xid(random_bytes: bytes) -> str:
+    """A transaction id: twelve bytes in lower-case base32hex without padding."""
+    if len(random_bytes) != 12:
+        raise ValueError("an xid has twelve bytes")
+    return base64.b32hexencode(random_bytes).decode().rstrip("=").lower()
+
+
+def parse_body(raw: bytes) -> tuple[Any, str]:
+    text = raw.decode(errors="replace")
+    try:
+        return json.loads(text), text
+    except ValueError:
+        return None, text
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,87 @@
+"""A real driver on a target that is not there: enough to meet spies over real TLS."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from cryptography.hazmat.primitives import serialization
+
+from holdfast.audit import Audit
+from holdfast.catalogue import builtin
+from holdfast.check import CheckSpec
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import Authority, write_bundle
+from holdfast.context import Context
+from holdfast.deployment import Deployment
+from holdfast.target import load
+
+DESCRIPTOR = """
+[target]
+name = "nobody"
+spec = "lockd"
+time_scale = 0.02
+[[node]]
+names = ["a", "b"]
+urls = {{ https = "https://127.0.0.1:1" }}
+[credentials]
+ca = "{folder}/ca.pem"
+server_bundle = "{folder}/{{node}}.pem"
+"""
+
+
+@dataclass
+class Node:
+    urls: dict[str, str]
+
+
+@dataclass
+class Standing:
+    nodes: dict[str, Node] = field(default_factory=dict)
+
+    def fill(self, text: str, node: str = "") -> str:
+        return text.replace("{node}", node)
+
+    def run_queue_wait(self) -> float:
+        return 0.0
+
+
+def with_driver(folder: Path, check: Callable[[Lockd], Awaitable[None]], **urls: str) -> None:
+    """Run it on a loop of its own, with a CA in the folder and nodes at these URLs."""
+    authority = Authority.new("test ca")
+    key = authority._key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    write_bundle(folder, "ca.pem", authority.pem + key)
+    for node in ("a", "b"):
+        write_bundle(folder, f"{node}.pem", authority.bundle(authority.server(f"id-{node}")))
+    (folder / "nobody.toml").write_text(DESCRIPTOR.format(folder=folder))
+    target, catalogue = load(folder / "nobody.toml"), builtin("lockd")
+    places = urls or {"a": "https://127.0.0.1:1"}
+    standing = Standing({name: Node({"https": url}) for name, url in places.items()})
+
+    async def run() -> None:
+        context = Context(
+            spec=CheckSpec(check),
+            target=target,
+            catalogue=catalogue,
+            timings=target.timings(catalogue),
+            deployment=cast("Deployment", standing),
+            audit=Audit(),
+            seed=1,
+            say_waiting=_nobody_hears,
+        )
+        async with context.stack:
+            await check(await context.get(Lockd))
+
+    asyncio.run(run())
+
+
+def _nobody_hears(_what: str, _seconds: float) -> None:
+    return None
+
+
+def lines(lockd: Lockd) -> list[str]:
+    shown: list[dict[str, Any]] = lockd.context.transcript.lines()
+    return [line["text"] for line in shown]

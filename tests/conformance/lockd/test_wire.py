@@ -1,0 +1,87 @@
+import pytest
+
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.wire import Answer, Dialect, Leader
+
+
+def _answer(status: int, body: object, wall: float = 1000.0) -> Answer:
+    return Answer(status, {}, body, wall=wall)
+
+
+def test_a_transaction_id_has_twenty_characters_of_base32hex() -> None:
+    assert wire.xid(bytes(12)) == "0" * 20
+    assert wire.xid(b"\xff" * 12) == "v" * 19 + "g"
+    assert all(wire.XID.fullmatch(wire.xid(bytes([number] * 12))) for number in range(256))
+    with pytest.raises(ValueError, match="twelve bytes"):
+        wire.xid(b"short")
+
+
+def test_a_leader_is_valid_only_with_endpoint_term_and_a_lease_ahead() -> None:
+    full = {"leader_id": "n", "leader_endpoint": "https://h:1", "term": 3, "expires_at": 1_000_001}
+    assert _answer(200, full).has_leader
+    for missing in ("leader_endpoint", "term", "expires_at"):
+        assert not _answer(200, {name: value for name, value in full.items() if name != missing}).has_leader
+    assert not _answer(200, {**full, "expires_at": 1_000_000}).has_leader
+    assert not _answer(503, full).has_leader
+
+
+def test_a_vote_leaves_a_record_without_a_leader() -> None:
+    assert Leader.of({"term": 4, "expires_at": 9}) == Leader(term=4, expires_at=9)
+    assert Leader(term=4).fields() == {"term": 4}
+
+
+def test_null_lists_are_empty_ones() -> None:
+    assert _answer(200, {"endpoints": None, "backends": None}).endpoints == []
+    assert _answer(200, {"backends": None}).backends == {}
+    entry = {"backend_hash": "h", "endpoints": None, "updated_at_unix": 5}
+    assert _answer(200, {"backends": [entry]}).backends == {"h": wire.Backend((), 5)}
+
+
+def test_a_refusal_is_its_code_with_its_status() -> None:
+    stale = wire.refused("tc_term_stale", leader_endpoint="https://h:1")
+    assert stale.matches(_answer(409, {"error": "tc_term_stale", "leader_endpoint": "https://h:1"}))
+    assert not stale.matches(_answer(409, {"error": "tc_term_stale"}))
+    assert not wire.refused("tc_term_stale").matches(_answer(400, {"error": "tc_term_stale"}))
+    assert not wire.refused("tc_term_stale").matches(_answer(409, {"error": "tc_lease_active"}))
+
+
+def test_no_answer_is_neither_success_nor_refusal() -> None:
+    silent = Answer(0, {}, None, "after 5 s")
+    assert silent.late
+    assert not wire.ok().matches(silent)
+    assert not wire.not_status(403).matches(silent)
+    assert not wire.no_handshake().matches(silent)
+    cut = Answer(0, {}, None, "alert", handshake_failed=True)
+    assert wire.no_handshake().matches(cut)
+    assert not cut.late
+
+
+def test_requests_leave_out_what_is_not_said() -> None:
+    assert wire.decide("t", "commit").body == {"state": "commit", "txn_id": "t"}
+    full = wire.decide("t", "commit", [wire.participant("ns", "k", "h")], term=3, expires=7).body
+    assert full["participants"] == [{"namespace": "ns", "key": "k", "backend_hash": "h"}]
+    assert (full["tc_term"], full["expires_at_unix"]) == (3, 7)
+    assert wire.apply("t", "rollback", term=2).path == wire.ROLLBACK
+    assert wire.participant("ns", "k") == {"namespace": "ns", "key": "k"}
+
+
+def test_marker_headers_are_the_dialects() -> None:
+    dialect = Dialect.of({"guard_header": "X-Guard", "name": "other"})
+    assert wire.leave(dialect.guard).headers == {"X-Guard": "1"}
+    assert wire.register("h", "e", dialect.replica).headers == {"X-Lockd-TC-Replicate": "1"}
+
+
+def test_a_body_that_is_no_object_reads_as_nothing() -> None:
+    shapeless: tuple[object, ...] = (None, [], "text", 3)
+    for body in shapeless:
+        answer = _answer(200, body)
+        assert (answer.code, answer.endpoints, answer.backends, answer.leader) == ("", [], {}, Leader())
+    assert not _answer(200, {"term": True}).leader.term
+
+
+def test_what_is_said_can_be_read_in_a_transcript() -> None:
+    request = wire.leave({"X-Guard": "1"})
+    assert request.describe() == "POST /v1/tc/cluster/leave [X-Guard: 1]"
+    assert _answer(409, {"error": "tc_not_leader", "leader_endpoint": "https://h:1"}).describe() == (
+        "409 tc_not_leader leader_endpoint=https://h:1"
+    )
