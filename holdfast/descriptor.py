@@ -34,6 +34,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "start": Key((str, list, dict), "the command that starts it; then Holdfast makes as many copies as it needs"),
         "env": Key((dict,), "environment of `start`; placeholders as in `start`"),
         "ready": _text("path that answers 2xx once the node serves", '"/health"'),
+        "ready_as": _text("PEM file with the certificate and key to show where `ready` is asked over TLS"),
         "term": _text("command that ends the node gracefully, where Holdfast did not start it"),
         "kill": _text("command that kills the node at once"),
         "restart": _text("command that starts the node again"),

@@ -51,6 +51,7 @@ class NodeSpec:
     env: Mapping[str, str]
     ready: str
     hooks: Mapping[str, str]
+    ready_as: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ def _nodes(entry: dict[str, Any]) -> list[NodeSpec]:
             env={key: str(value) for key, value in entry.get("env", {}).items()},
             ready=entry.get("ready", "/health"),
             hooks=hooks,
+            ready_as=entry.get("ready_as", ""),
         )
         for name in names
     ]
