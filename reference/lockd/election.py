@@ -57,6 +57,7 @@ class Election:
         self.voters: tuple[str, ...] = ()
         self.leading: Leading | None = None
         self.running_for = 0
+        self.highest_heard = 0
         self.wake = asyncio.Event()
         self._renew_due = 0.0
         self._lost = 0
@@ -201,6 +202,8 @@ class Election:
     async def look(self, peers: Sequence[str]) -> list[Seen]:
         """Ask the peers for a leader and follow the one they know; what they said."""
         answers = await asyncio.gather(*(self.ask(peer) for peer in peers if peer != self.me))
+        # Kept: a restarted node may be alone in its list when it runs for its next term.
+        self.highest_heard = max([self.highest_heard, *(seen.term for seen in answers)])
         found = self.observed(answers)
         if found is not None and self.slot.follow(found.leader_id, found.leader_endpoint, found.term, found.expires_at):
             self.followed(found)
@@ -230,7 +233,7 @@ class Election:
             return 0.0
         if self.slot.live():
             return min(self.slot.remaining(), self.retry_after())
-        term = self.next_term(self.slot.held.term, [seen.term for seen in answers])
+        term = self.next_term(self.slot.held.term, [*(seen.term for seen in answers), self.highest_heard])
         return await self.run_for(term, peers)
 
     async def run_for(self, term: int, peers: tuple[str, ...]) -> float:

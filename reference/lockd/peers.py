@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Purpose = Literal["membership", "election", "registry", "transaction"]
 LARGEST_REPLY = 1 << 20
+# Below what servers keep an idle connection for, so that none is closed under a call.
+KEPT_SECONDS = 20.0
 
 
 class PeerFailed(Exception):  # noqa: N818  # a state of the peer
@@ -87,16 +89,16 @@ class Peers:
         return self._sessions[certificate]
 
     def open_session(self, certificate: str) -> aiohttp.ClientSession:
-        """A connection for each call: one that was kept could still reach a peer that nobody else can."""
+        """Connections are kept between calls: a handshake of both sides costs more than ten calls do."""
         settings, bundle = self.node.settings, self.node.identity.bundle
         if bundle is None:
-            return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True, limit=0))
+            return aiohttp.ClientSession(connector=aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS, limit=0))
         if certificate == "client":
             from pathlib import Path
 
             bundle = load_bundle(Path(settings.tc_client_bundle))
         context = client_context(bundle, (*self.node.trusted, *self.node.identity.bundle.authorities))  # type: ignore[union-attr]  # seen above
-        connector = aiohttp.TCPConnector(ssl=context, force_close=True, limit=0)
+        connector = aiohttp.TCPConnector(ssl=context, keepalive_timeout=KEPT_SECONDS, limit=0)
         return aiohttp.ClientSession(connector=connector, trust_env=True)
 
 

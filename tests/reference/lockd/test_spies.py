@@ -67,6 +67,17 @@ async def test_a_lost_renewal_quorum_ends_the_leadership_with_its_lease() -> Non
         assert seen["term"] > term
 
 
+async def test_a_restarted_node_that_is_alone_runs_above_the_terms_of_its_seeds() -> None:
+    async with world() as w, spy(w, member=False) as seed:
+        seed.script["/v1/tc/leader"] = (200, {"term": 41})
+        w.signal(0, signal.SIGKILL)
+        await w.ended(0)
+        w.start(0, LOCKD_JOIN=f"{w.endpoint(0)},{seed.endpoint}")
+        await w.ready(0)
+        seen = await until(partial(leads, w))
+        assert seen["term"] == 42
+
+
 async def test_the_term_of_a_candidate_is_above_what_peers_report() -> None:
     async with world() as w, spy(w) as one, spy(w) as two:
         for each in (one, two):
