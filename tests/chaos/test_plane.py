@@ -25,18 +25,26 @@ LINK_FAULTS = [
     Fault("lose", "a-redis"),
     Fault("refuse", "a-redis"),
     Fault("cut", "a-redis"),
+    Fault("reset", "a-redis"),
+    Fault("rate", "a-redis", {"kilobytes": 10.0}),
+    Fault("rate", "a-redis", {"kilobytes": 100.0, "direction": "down"}),
 ]
 OTHERS = [
     Fault("delay", "a-client", {"seconds": 0.2}),
     Fault("cut", "a-client"),
+    Fault("rate", "a-client", {"kilobytes": 5.0, "direction": "up"}),
     Fault("stop", "a"),
     Fault("kill", "a"),
     Fault("term", "a"),
     Fault("restart", "a"),
     Fault("clock", "a", {"seconds": 300.0}),
+    Fault("clock", "a", {"seconds": 300.0, "direction": "behind"}),
     Fault("down", "redis"),
     Fault("empty", "redis"),
     Fault("frozen", "redis"),
+    Fault("slow", "redis", {"seconds": 0.2}),
+    Fault("failover", "redis"),
+    Fault("replica-lost", "redis"),
 ]
 
 
