@@ -132,7 +132,7 @@ class Canary:
             self._writer = None
 
     async def _exchange(self, patience: float, times: int) -> tuple[int, bytes, bool]:
-        if self._writer is None:
+        if self._writer is None or self._writer.transport.is_closing():
             raise Gone
         request = b"".join(self._question.request() for _ in range(times))
         self._writer.write(request)

@@ -4,6 +4,8 @@ A canary through a link ends at the Redis behind it, so at one time a storm stri
 neither could be proven. Of a drawn storm the seed decides which of the two; nodes may be struck in either.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
@@ -54,7 +56,7 @@ def offer_of(target: Target) -> Offer:
 def _unseen(schedule: Schedule) -> Iterator[str]:
     planned = schedule.planned()
     stores = [one for one in planned if one.step.on.place is Place.STORE]
-    links = [one for one in planned if str(one.step.on).endswith("-redis")]
+    links = [one for one in planned if _place(one.step.on) is Place.LINK]
     for store, link in product(stores, links):
         if store.overlaps(link):
             yield _both(store, link)
@@ -102,14 +104,49 @@ class _Hands:
     def __init__(self, inject: Callable[[Fault], Awaitable[Window]], heal: Callable[[Window], Awaitable[None]]) -> None:
         self._put, self._take = inject, heal
         self._windows: dict[str, Window] = {}
+        self._turns = _Turns()
 
     async def inject(self, step: Step) -> None:
-        window = await self._put(Fault(step.fault, step.on.name, step.options()))
+        await self._turns.begin(step.on)
+        try:
+            self._windows[step.name] = await self._put(Fault(step.fault, step.on.name, step.options()))
+        except BaseException:
+            await self._turns.end(step.on)
+            raise
         if step.lasts is None:  # nobody will ask for its healing
-            await self._take(window)
-        else:
-            self._windows[step.name] = window
+            await self.heal(step)
 
     async def heal(self, step: Step) -> None:
         if window := self._windows.pop(step.name, None):
-            await self._take(window)
+            try:
+                await self._take(window)
+            finally:
+                await self._turns.end(step.on)
+
+
+class _Turns:
+    """The Redis and the links to it are not struck at once. By plan they are not, but proofs take time of their own."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Condition()
+        self._struck = Counter[Place]()
+
+    async def begin(self, subject: Subject) -> None:
+        other = _OTHERS.get(_place(subject))
+        async with self._changed:
+            await self._changed.wait_for(lambda: other is None or not self._struck[other])
+            self._struck[_place(subject)] += 1
+
+    async def end(self, subject: Subject) -> None:
+        async with self._changed:
+            self._struck[_place(subject)] -= 1
+            self._changed.notify_all()
+
+
+_OTHERS = {Place.STORE: Place.LINK, Place.LINK: Place.STORE}
+
+
+def _place(subject: Subject) -> Place:
+    """Links that do not lead to the Redis keep nobody waiting, nor do nodes."""
+    elsewhere = subject.place is Place.LINK and not subject.name.endswith("-redis")
+    return Place.NODE if elsewhere else subject.place

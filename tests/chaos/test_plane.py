@@ -72,7 +72,7 @@ async def test_a_fault_is_proven_and_so_is_its_end(guardian: Guardian, ports: Po
     assert healed.proven, healed.seen
 
 
-@pytest.mark.parametrize("fault", LINK_FAULTS[:6], ids=named)
+@pytest.mark.parametrize("fault", [*LINK_FAULTS[:6], *LINK_FAULTS[-2:]], ids=named)
 async def test_a_relay_that_does_nothing_is_found_out(
     guardian: Guardian, ports: PortPool, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
