@@ -15,6 +15,7 @@ from typing import Protocol
 
 CONNECT_DEADLINE = 2.0
 TLS_RECORD_HEAD = 5
+ECHOED = 1000
 
 
 class Gone(Exception):  # noqa: N818 - what a canary sees, no error
@@ -59,6 +60,16 @@ class RedisQuestion:
 
     def complete(self, answer: bytes, times: int = 1) -> bool:
         return answer.count(b"\r\n") >= times
+
+
+class RedisEcho:
+    """A thousand bytes there and back, to see a rate by."""
+
+    def request(self) -> bytes:
+        return b"ECHO " + b"x" * ECHOED + b"\r\n"
+
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        return answer.count(b"x") >= ECHOED * times
 
 
 class HttpQuestion:

@@ -30,9 +30,11 @@ class LinkFault:
         self._question = ask()
         self._before = Canary(link.port, self._question)
         self._calm: Seen
+        self._loaded: Seen  # as many questions as against the rate, before it
 
     async def put(self) -> "LinkFault":
         self._calm = await self._before.ask(HEALED)
+        self._loaded = await self._before.ask(HEALED, self._times()) if self._fault.kind == "rate" else self._calm
         if isinstance(self._question, TlsQuestion):  # can't be asked again on the same connection
             self._before.close()
             await self._before.open()
@@ -99,7 +101,7 @@ class LinkFault:
                 return seen.answered and seen.seconds >= self._span(-1) * 0.98
             case "rate":
                 needed = 0.9 * self._slowed(seen) / self._rate()
-                return seen.answered and seen.seconds >= needed >= SEEN_SLOW
+                return seen.answered and seen.seconds >= needed >= max(SEEN_SLOW, 2 * self._loaded.seconds)
             case "stall" | "lose":
                 return not seen.answered and not seen.gone
         return seen.gone  # refuse, cut, reset

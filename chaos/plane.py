@@ -9,7 +9,7 @@ says, its `clock` by its own reading; faults of the store (`down`, `empty`, `fro
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from holdfast.chaos.canary import HttpQuestion, RedisQuestion, TlsQuestion
+from holdfast.chaos.canary import HttpQuestion, RedisEcho, RedisQuestion, TlsQuestion
 from holdfast.chaos.linkfaults import LinkFault
 from holdfast.chaos.processes import Killed, Restarted, Skewed, Stopped, Terminated
 from holdfast.chaos.schedule import Schedule
@@ -53,7 +53,8 @@ class Plane:
 
     def _on_way_to_store(self, fault: Fault, node: str) -> LinkFault:
         port = urlsplit(self._deployment.store_url).port
-        return LinkFault(fault, self._deployment.link(node), RedisQuestion, port)
+        question = RedisEcho if fault.kind == "rate" else RedisQuestion
+        return LinkFault(fault, self._deployment.link(node), question, port)
 
     def storm(self, seed: int, seconds: float, scale: float) -> Storm:
         if self._schedule is not None:  # the user's own, instead of a draw

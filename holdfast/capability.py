@@ -65,7 +65,7 @@ HOOK: dict[Capability, str] = {
     Capability.CONTROL_PAUSE: "[[node]] start, or the hooks `pause` and `resume`",
     Capability.CHAOS_PARTITION: "[[node]] start with {redis} or {peers}, or [links]",
     Capability.CHAOS_LATENCY: "[[node]] start with {redis} or {peers}, or [links]",
-    Capability.CHAOS_REDIS: "[[node]] start with {redis}",
+    Capability.CHAOS_REDIS: "[[node]] start with {redis}, or [links] to the Redis",
     Capability.MULTI_NODE: "a second [[node]]",
     Capability.CLOCK: "[settings] clock_offset",
     Capability.BROWSER: "a browser on this machine",

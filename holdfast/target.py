@@ -118,8 +118,10 @@ class Target:
         found = {Capability.WIRE}
         if self.gets_redis or self.links or self.tells_peers:
             found |= {Capability.CHAOS_PARTITION, Capability.CHAOS_LATENCY}
+        if self.gets_redis or any(way.endswith("-redis") for way in self.links.get("proxies", {})):
+            found.add(Capability.CHAOS_REDIS)
         if self.gets_redis:
-            found |= {Capability.TAP, Capability.CHAOS_REDIS}
+            found.add(Capability.TAP)
         found |= {
             Capability(key) for key in ("redis", "store", "metrics", "events") if self.observe.get(key) is not None
         }
