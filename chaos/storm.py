@@ -22,9 +22,8 @@ from holdfast.deployment import Deployment
 from holdfast.fault import Fault, Window
 from holdfast.target import Target
 
-ON_LINKS = ("delay", "stall", "refuse", "cut")
-ON_NODES = ("kill", "stop")
-ON_STORE = ("down", "frozen", "slow")
+# Not drawn: what loses what was acknowledged, by a failover or an emptied store, or takes most of a storm's time.
+DRAWN = ("delay", "stall", "refuse", "cut", "kill", "stop", "down", "frozen", "slow")
 STRIKES = 4
 # A link is healed as a whole, and of a Redis that is down nothing else can be seen, so their faults take turns.
 CARRIED: Mapping[str, Kind] = {
@@ -53,6 +52,12 @@ def offer_of(target: Target) -> Offer:
     return Offer(frozenset(subjects), target.capabilities())
 
 
+def _stands(subject: Subject, deployment: Deployment) -> bool:
+    """An own deployment may have fewer nodes than the target; links of clients are not drawn."""
+    names = subject.name.split("-") if subject.place is Place.LINK else [subject.name]
+    return "client" not in names and all(name in deployment.nodes or name == "redis" for name in names)
+
+
 def _unseen(schedule: Schedule) -> Iterator[str]:
     planned = schedule.planned()
     stores = [one for one in planned if one.step.on.place is Place.STORE]
@@ -75,14 +80,12 @@ class ScheduledStorm:
 
     @classmethod
     def drawn(cls, deployment: Deployment, seed: int, seconds: float, scale: float) -> Self:
-        nodes = sorted(deployment.nodes)
-        struck, kinds = [Subject(Place.NODE, node) for node in nodes], [*ON_NODES]
-        if seed % 2 or deployment.store is None:
-            struck += [Subject(Place.LINK, f"{node}-redis") for node in nodes]
-            kinds += ON_LINKS
-        else:
-            struck.append(Subject(Place.STORE, "redis"))
-            kinds += ON_STORE
+        """Of what the target offers; a node that can't be started again is not killed."""
+        offer, places = offer_of(deployment.target), {Place.NODE, Place.LINK if seed % 2 else Place.STORE}
+        if deployment.store is None:
+            places = {Place.NODE, Place.LINK}
+        struck = [one for one in offer.subjects if one.place in places and _stands(one, deployment)]
+        kinds = [name for name in DRAWN if any(offer.takes(CARRIED[name], one) for one in struck)]
         # Faults take real time to be proven, so the shortest are as long as that whatever the scale.
         shortest = max(seconds / 10, 1 / scale)
         longest = max(shortest, seconds / 3)
