@@ -7,12 +7,15 @@ directions apart: a command that was run although its answer never came has pass
 
 import asyncio
 import contextlib
+import ssl
 import time
 import uuid
 from dataclasses import dataclass
 from typing import Protocol
 
 CONNECT_DEADLINE = 2.0
+TLS_RECORD_HEAD = 5
+ECHOED = 1000
 
 
 class Gone(Exception):  # noqa: N818 - what a canary sees, no error
@@ -26,6 +29,8 @@ class Seen:
     seconds: float
     answered: bool
     gone: bool = False
+    up: int = 0  # bytes
+    down: int = 0
 
     def describe(self) -> str:
         if self.gone:
@@ -34,11 +39,12 @@ class Seen:
 
 
 class Question(Protocol):
-    """A request that any server of the protocol answers at once, and how its answer ends."""
+    """A request that any server of the protocol answers at once, and how its answers end."""
 
     def request(self) -> bytes: ...
 
-    def complete(self, answer: bytes) -> bool: ...
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        """Whether so many requests are answered by this."""
 
 
 class RedisQuestion:
@@ -52,8 +58,18 @@ class RedisQuestion:
         self.value = uuid.uuid4().hex
         return f"SET {self.key} {self.value} EX 60\r\n".encode()
 
-    def complete(self, answer: bytes) -> bool:
-        return answer.endswith(b"\r\n")
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        return answer.count(b"\r\n") >= times
+
+
+class RedisEcho:
+    """A thousand bytes there and back, to see a rate by."""
+
+    def request(self) -> bytes:
+        return b"ECHO " + b"x" * ECHOED + b"\r\n"
+
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        return answer.count(b"x") >= ECHOED * times
 
 
 class HttpQuestion:
@@ -62,8 +78,23 @@ class HttpQuestion:
     def request(self) -> bytes:
         return b"GET /holdfast-canary HTTP/1.1\r\nHost: canary\r\n\r\n"
 
-    def complete(self, answer: bytes) -> bool:
-        return b"\r\n\r\n" in answer
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        return b"\r\n\r\n" in answer and answer.count(b"HTTP/1.1 ") >= times
+
+
+class TlsQuestion:
+    """A first flight of TLS, which any server of it answers before it asks who we are; once on a connection."""
+
+    def request(self) -> bytes:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        flight = ssl.MemoryBIO()
+        with contextlib.suppress(ssl.SSLWantReadError):
+            context.wrap_bio(ssl.MemoryBIO(), flight).do_handshake()
+        return flight.read()
+
+    def complete(self, answer: bytes, times: int = 1) -> bool:
+        return len(answer) >= TLS_RECORD_HEAD * times
 
 
 async def stored(port: int, question: RedisQuestion) -> bool:
@@ -72,17 +103,10 @@ async def stored(port: int, question: RedisQuestion) -> bool:
     try:
         writer.write(f"GET {question.key}\r\n".encode())
         async with asyncio.timeout(CONNECT_DEADLINE):
-            return question.value.encode() in await reader.readuntil(b"\r\n") + await _rest(reader)
+            length = int((await reader.readuntil(b"\r\n"))[1:])  # -1: no such key, and no second line
+            return length >= 0 and await reader.readexactly(length) == question.value.encode()
     finally:
         writer.close()
-
-
-async def _rest(reader: asyncio.StreamReader) -> bytes:
-    try:
-        async with asyncio.timeout(0.05):
-            return await reader.readuntil(b"\r\n")
-    except TimeoutError:  # a missing key has no second line
-        return b""
 
 
 class Canary:
@@ -101,25 +125,16 @@ class Canary:
         except OSError as error:
             raise Gone(str(error)) from error
 
-    async def ask(self, patience: float) -> Seen:
-        """Ask, and wait so long for the answer."""
+    async def ask(self, patience: float, times: int = 1) -> Seen:
+        """Ask, and wait so long for the answer; `times` over in one go."""
         began = time.monotonic()
         try:
             if self._writer is None:
                 await self.open()
-            answered = await self._exchange(patience)
+            sent, answer, whole = await self._exchange(patience, times)
         except (Gone, OSError):
             return Seen(time.monotonic() - began, answered=False, gone=True)
-        return Seen(time.monotonic() - began, answered=answered)
-
-    async def answered_late(self, patience: float) -> Seen:
-        """Wait on for the answer to what was asked before."""
-        began = time.monotonic()
-        try:
-            answered = await self._read(patience)
-        except (Gone, OSError):
-            return Seen(time.monotonic() - began, answered=False, gone=True)
-        return Seen(time.monotonic() - began, answered=answered)
+        return Seen(time.monotonic() - began, answered=whole, up=sent, down=len(answer))
 
     def close(self) -> None:
         if self._writer is not None:
@@ -127,21 +142,19 @@ class Canary:
                 self._writer.transport.abort()
             self._writer = None
 
-    async def _exchange(self, patience: float) -> bool:
-        if self._writer is None:
+    async def _exchange(self, patience: float, times: int) -> tuple[int, bytes, bool]:
+        if self._writer is None or self._writer.transport.is_closing():
             raise Gone
-        self._writer.write(self._question.request())
-        return await self._read(patience)
-
-    async def _read(self, patience: float) -> bool:
+        request = b"".join(self._question.request() for _ in range(times))
+        self._writer.write(request)
         answer = b""
         try:
             async with asyncio.timeout(patience):
-                while not self._question.complete(answer):
+                while not self._question.complete(answer, times):
                     chunk = await self._reader.read(65536)
                     if not chunk:
                         raise Gone
                     answer += chunk
         except TimeoutError:
-            return False
-        return True
+            return len(request), answer, False
+        return len(request), answer, True

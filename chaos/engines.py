@@ -2,21 +2,23 @@
 
 What the two do differently is here and nowhere else. A Toxiproxy has no stall in which connections survive; up to 2.12
 a rate of nothing is one, from 2.13 on a delay longer than any run. It can reset only connections that were opened
-under the toxic, so its `cut` ends live ones cleanly and resets newcomers.
+under the toxic, so its `cut` ends live ones cleanly and resets newcomers, and its `reset` is a clean end.
 """
 
 import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.chaos.relay.server import RelayServer
 from holdfast.chaos.toxiproxy import Proxy, Toxiproxy, ToxiproxyError
 from holdfast.deployment import LinkCounters, StartError
+from holdfast.finding import NotObservable
 from holdfast.fixtures.deploy import StartLinks
 from holdfast.fixtures.launcher import Command, Guardian, Process, ready
 from holdfast.fixtures.ports import PortPool
@@ -30,25 +32,17 @@ CLOSE_DEADLINE = 2.0
 CACHE = Path("~/.cache/holdfast/bin/toxiproxy-server")
 
 
-class Hold(Protocol):
+@dataclass(frozen=True)
+class Hold:
     """How an engine holds everything without losing a connection: a toxic and its attributes."""
 
-    @property
-    def toxic(self) -> str: ...
-
-    @property
-    def attributes(self) -> Mapping[str, int]: ...
-
-
-@dataclass(frozen=True)
-class _Hold:
     toxic: str
     attributes: Mapping[str, int]
 
 
-BLACKHOLE = _Hold("blackhole", {})
-RATE_OF_NOTHING = _Hold("bandwidth", {"rate": 0})
-DELAY_OF_A_DAY = _Hold("latency", {"latency": A_DAY})
+BLACKHOLE = Hold("blackhole", {})
+RATE_OF_NOTHING = Hold("bandwidth", {"rate": 0})
+DELAY_OF_A_DAY = Hold("latency", {"latency": A_DAY})
 
 
 class ProxiedLink:
@@ -72,26 +66,39 @@ class ProxiedLink:
         """So many thousand bytes a second."""
         await self._put("bandwidth", direction, {"rate": kilobytes})
 
-    async def slice(self, size: int, pause: float, direction: str = "both") -> None:
-        """Pieces of about this size, a pause after each."""
-        attributes = {"average_size": size, "size_variation": size // 2, "delay": round(pause * 1e6)}
-        await self._put("slicer", direction, attributes)
-
     async def refuse(self) -> None:
+        if self._relay:
+            await self.proxy.reset()
         await self.proxy.disable()
 
     async def cut(self) -> None:
         """Connections break, those that stand and every new one."""
-        await self.proxy.disable()
-        await self._put("reset_peer", "both", {"timeout": 0})
-        await self.proxy.enable()
+        if self._relay:
+            await self._put("reset_peer", "both", {"timeout": 0})
+            await self.proxy.reset()
+        else:
+            await self.proxy.disable()
+            await self._put("reset_peer", "both", {"timeout": 0})
+            await self.proxy.enable()
+
+    async def reset(self) -> None:
+        """The connections that stand break, once."""
+        if self._relay:
+            await self.proxy.reset()
+        else:
+            await self.proxy.disable()
+            await self.proxy.enable()
+
+    async def lead_to(self, host: str, port: int) -> None:
+        """Connections go there from now on; those that stand break."""
+        await self.proxy.update(upstream=f"{host}:{port}")
 
     async def heal(self) -> None:
         await self.proxy.heal()
 
     async def counters(self) -> LinkCounters:
         if not self._relay:
-            raise NotImplementedError("a Toxiproxy counts nothing while a connection lives")
+            raise NotObservable("[[node]] start with {redis} and the relay; a Toxiproxy counts nothing that is open")
         tally = await self.proxy.counters()
         up, down, many = tally["upstream"], tally["downstream"], tally["connections"]
         return LinkCounters(
@@ -112,10 +119,19 @@ class ProxiedLink:
 
 
 class ProxyHost:
-    """The links of one deployment, as proxies of one server."""
+    """The links of one deployment, as proxies of one server; `let_go` is called when it is closed."""
 
-    def __init__(self, server: Toxiproxy, hold: Hold, *, process: Process | None = None, relay: bool = False) -> None:
+    def __init__(
+        self,
+        server: Toxiproxy,
+        hold: Hold,
+        *,
+        process: Process | None = None,
+        relay: bool = False,
+        let_go: Callable[[], None] = lambda: None,
+    ) -> None:
         self.process = process
+        self._let_go = let_go
         self.server = server
         self._hold = hold
         self._relay = relay
@@ -138,12 +154,14 @@ class ProxyHost:
         else:
             await self.process.end(CLOSE_DEADLINE)
         await self.server.close()
+        self._let_go()
 
 
 def relay_links(seed: int) -> StartLinks:
     async def start(guardian: Guardian, ports: PortPool, name: str) -> ProxyHost:
-        relay = await RelayServer.start(guardian, name, ports.take(), seed=seed)
-        return ProxyHost(Toxiproxy(relay.url), BLACKHOLE, process=relay.process, relay=True)
+        relay = await RelayServer.start(guardian, name, port := ports.take(), seed=seed)
+        let_go = partial(ports.release, port)
+        return ProxyHost(Toxiproxy(relay.url), BLACKHOLE, process=relay.process, relay=True, let_go=let_go)
 
     return start
 
@@ -166,7 +184,7 @@ def toxiproxy_links() -> StartLinks:
             return False
 
         await ready(process, answers, START_DEADLINE, what="its API")
-        return ProxyHost(server, await hold_of(server), process=process)
+        return ProxyHost(server, await hold_of(server), process=process, let_go=partial(ports.release, port))
 
     return start
 
@@ -179,10 +197,18 @@ def _joined_server(url: str) -> StartLinks:
     return join
 
 
-async def join_link(url: str, proxy: str) -> ProxiedLink:
+class JoinedLink(ProxiedLink):
+    """A proxy of somebody else's: it stays when we go, without our toxics."""
+
+    async def close(self) -> None:
+        await self.heal()
+        await self.proxy.server.close()
+
+
+async def join_link(url: str, proxy: str) -> JoinedLink:
     """A proxy that stands already, in front of a part of the target."""
     server = Toxiproxy(url)
-    return ProxiedLink(await server.find(proxy), await hold_of(server), relay=False)
+    return JoinedLink(await server.find(proxy), await hold_of(server), relay=False)
 
 
 async def hold_of(server: Toxiproxy) -> Hold:

@@ -57,6 +57,10 @@ class Link:
         self.listen()
         await self._reset_all()
 
+    async def lead_to(self, host: str, port: int) -> None:
+        """Connections go there from now on; those that stand stay where they are."""
+        self.upstream_host, self.upstream_port = host, port
+
     async def heal(self) -> None:
         """Take back every fault: held bytes go out at once, in order, and the listener is there again."""
         self._cutting = False

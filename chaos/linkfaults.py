@@ -1,15 +1,20 @@
 """Faults on one link, each with the receipt of canaries that went through it."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
-from holdfast.chaos.canary import Canary, Question, RedisQuestion, Seen, stored
+from holdfast.chaos.canary import Canary, Question, RedisQuestion, Seen, TlsQuestion, stored
+from holdfast.chaos.engines import ProxiedLink
 from holdfast.deployment import Link
 from holdfast.fault import Fault, Receipt
 
 # A stall is seen by silence of so long, where an answer takes a millisecond.
 SILENCE = 0.3
+# A rate is proven by bytes that need so long at it, and not by fewer than need a tenth of a second.
+SLOWED = 0.6
+SEEN_SLOW = 0.1
 # What is healed answers by then; a reconnect may have to wait for a retransmission.
 HEALED = 5.0
 
@@ -25,9 +30,14 @@ class LinkFault:
         self._question = ask()
         self._before = Canary(link.port, self._question)
         self._calm: Seen
+        self._loaded: Seen  # as many questions as against the rate, before it
 
     async def put(self) -> "LinkFault":
         self._calm = await self._before.ask(HEALED)
+        self._loaded = await self._before.ask(HEALED, self._times()) if self._fault.kind == "rate" else self._calm
+        if isinstance(self._question, TlsQuestion):  # can't be asked again on the same connection
+            self._before.close()
+            await self._before.open()
         try:
             await _apply(self._fault, self._link)
         except BaseException:
@@ -38,14 +48,14 @@ class LinkFault:
     async def proof(self) -> Receipt:
         if not self._calm.answered:
             return Receipt(f"{self._link.name}: {self._calm.describe()} even before the fault", proven=False)
-        fresh, patience = Canary(self._link.port, self._ask()), self._patience()
-        old, new = await asyncio.gather(self._before.ask(patience), fresh.ask(patience))
+        fresh, patience, times = Canary(self._link.port, self._ask()), self._patience(), self._times()
+        old, new = await asyncio.gather(self._before.ask(patience, times), fresh.ask(patience, times))
         fresh.close()
         text = (
             f"{self._link.name}: {self._calm.describe()} before; under {self._fault.kind} on the connection that stood "
             f"{old.describe()}, on a new one {new.describe()}"
         )
-        proven = self._fits(old) and self._fits(new)
+        proven = self._fits(old) and (new.answered if self._fault.kind == "reset" else self._fits(new))
         if self._fault.kind in ("stall", "lose") and self._store_port and isinstance(self._question, RedisQuestion):
             ran = await stored(self._store_port, self._question)
             text += f"; the command {'was run' if ran else 'did not get there'}"
@@ -61,15 +71,40 @@ class LinkFault:
         return Receipt(f"{self._link.name}: healed, {seen.describe()}", seen.answered)
 
     def _patience(self) -> float:
-        return 2 * self._span(1) + HEALED if self._fault.kind == "delay" else SILENCE
+        match self._fault.kind:
+            case "delay":
+                return 2 * self._span(1) + HEALED
+            case "rate":
+                return 4 * SLOWED + HEALED
+            case "reset":  # the new connection has to answer
+                return HEALED
+        return SILENCE
+
+    def _times(self) -> int:
+        """Against a rate a question is asked so often that its bytes need long enough to be sure of it."""
+        if self._fault.kind != "rate" or isinstance(self._question, TlsQuestion):
+            return 1
+        most = max(self._slowed(self._calm), 1)
+        return math.ceil(SLOWED * self._rate() / most)
+
+    def _slowed(self, seen: Seen) -> int:
+        """Bytes that the rate has to let through; both directions are slowed side by side."""
+        sizes = {"up": seen.up, "down": seen.down, "both": max(seen.up, seen.down)}
+        return sizes[self._direction()]
+
+    def _rate(self) -> float:
+        return float(self._fault.options["kilobytes"]) * 1000
 
     def _fits(self, seen: Seen) -> bool:
         match self._fault.kind:
             case "delay":
                 return seen.answered and seen.seconds >= self._span(-1) * 0.98
+            case "rate":
+                needed = 0.9 * self._slowed(seen) / self._rate()
+                return seen.answered and seen.seconds >= needed >= max(SEEN_SLOW, 2 * self._loaded.seconds)
             case "stall" | "lose":
                 return not seen.answered and not seen.gone
-        return seen.gone  # refuse, cut
+        return seen.gone  # refuse, cut, reset
 
     def _direction(self) -> str:
         return "down" if self._fault.kind == "lose" else str(self._fault.options.get("direction", "both"))
@@ -94,8 +129,18 @@ async def _apply(fault: Fault, link: Link) -> None:
             await link.refuse()
         case "cut":
             await link.cut()
+        case "reset":
+            await _proxied(fault, link).reset()
+        case "rate":
+            await _proxied(fault, link).rate(math.ceil(float(options["kilobytes"])), direction)
         case _:
-            raise ValueError(f"{fault.describe()}: a link knows delay, stall, lose, refuse and cut")
+            raise ValueError(f"{fault.describe()}: a link knows delay, stall, lose, refuse, cut, reset and rate")
+
+
+def _proxied(fault: Fault, link: Link) -> ProxiedLink:
+    if isinstance(link, ProxiedLink):
+        return link
+    raise ValueError(f"{fault.describe()}: needs the relay or a Toxiproxy")
 
 
 async def answers(port: int, ask: Callable[[], Question]) -> Seen:

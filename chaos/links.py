@@ -83,6 +83,9 @@ class RemoteLink:
     async def cut(self) -> None:
         await self.server.request("cut", self.name)
 
+    async def lead_to(self, host: str, port: int) -> None:
+        await self.server.request("lead_to", self.name, host=host, port=port)
+
     async def heal(self) -> None:
         await self.server.request("heal", self.name)
 

@@ -19,7 +19,7 @@ from holdfast.chaos.link import Link
 
 Message = dict[str, Any]
 
-FAULTS = ("delay", "stall", "refuse", "cut", "heal")
+VERBS = ("delay", "stall", "refuse", "cut", "lead_to", "heal")
 
 
 class Links:
@@ -37,7 +37,7 @@ class Links:
         if op == "open":
             return self._open(name, fields)
         link = self._find(name)
-        if op in FAULTS:
+        if op in VERBS:
             await getattr(link, op)(**fields)
             return {}
         if op == "counters":

@@ -1,10 +1,9 @@
-"""Faults of processes: a node stopped, killed, restarted or off its clock, a Redis gone or frozen.
+"""Faults of a node: stopped, killed, restarted or off its clock.
 
-Their receipts are what /proc says about the process, what an answer is dated, or what a canary hears.
+Their receipts are what /proc says about the process, and what an answer is dated.
 """
 
 import asyncio
-import contextlib
 import email.utils
 import time
 from collections.abc import Awaitable, Callable
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from holdfast.chaos.canary import Canary, Gone, RedisQuestion
-from holdfast.chaos.linkfaults import HEALED, SILENCE, answers
-from holdfast.deployment import Node, Store
+from holdfast.chaos.linkfaults import HEALED
+from holdfast.deployment import Node
 from holdfast.fault import Receipt
 
 TERM_PATIENCE = 60.0
@@ -163,57 +161,3 @@ async def clock_of(url: str) -> float | None:
         if name.lower() == "date":
             return email.utils.parsedate_to_datetime(value.strip()).timestamp() - time.time()
     return None
-
-
-@dataclass(frozen=True)
-class StoreDown:
-    """Redis killed; healing starts it again, with its data or without."""
-
-    store: Store
-    empty: bool
-    port: int
-
-    @classmethod
-    async def put(cls, store: Store, *, empty: bool) -> "StoreDown":
-        await (store.kill() if empty else store.stop(keep=True))
-        return cls(store, empty, urlsplit(store.url).port or 6379)
-
-    async def proof(self) -> Receipt:
-        canary = Canary(self.port, RedisQuestion())
-        try:
-            await canary.open()
-        except Gone as seen:
-            return Receipt(f"redis: {seen}", proven=True)
-        finally:
-            canary.close()
-        return Receipt("redis: accepts connections although it was killed", proven=False)
-
-    async def heal(self) -> Receipt:
-        await self.store.restart(empty=self.empty)
-        seen = await answers(self.port, RedisQuestion)
-        return Receipt(f"redis: back{' without its data' if self.empty else ''}, {seen.describe()}", seen.answered)
-
-
-@dataclass(frozen=True)
-class StoreFrozen:
-    """Redis stopped in its tracks: it accepts, through the kernel, and answers nothing."""
-
-    store: Store
-    port: int
-
-    @classmethod
-    async def put(cls, store: Store) -> "StoreFrozen":
-        await store.pause()
-        return cls(store, urlsplit(store.url).port or 6379)
-
-    async def proof(self) -> Receipt:
-        canary = Canary(self.port, RedisQuestion())
-        seen = await canary.ask(SILENCE)
-        canary.close()
-        return Receipt(f"redis: {seen.describe()} while frozen", not seen.answered and not seen.gone)
-
-    async def heal(self) -> Receipt:
-        with contextlib.suppress(ProcessLookupError):
-            await self.store.resume()
-        seen = await answers(self.port, RedisQuestion)
-        return Receipt(f"redis: thawed, {seen.describe()}", seen.answered)

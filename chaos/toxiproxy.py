@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import requests
 import toxiproxy.api
@@ -98,16 +98,8 @@ class Toxiproxy:
     async def find(self, name: str) -> "Proxy":
         return Proxy(self, await self.call(lambda: _exchange("GET", _path(name)).json()))
 
-    async def populate(self, wanted: list[Fields]) -> list["Proxy"]:
-        document = await self.call(lambda: _exchange("POST", "/populate", json=wanted).json())
-        return [Proxy(self, fields) for fields in document["proxies"] or []]
-
     async def reset(self) -> None:
         await self.call(self._client.reset)
-
-    async def destroy_all(self) -> None:
-        for proxy in (await self.proxies()).values():
-            await proxy.destroy()
 
     async def call(self, work: Callable[[], R]) -> R:
         """Run calls of the client in a thread, meant for this server."""
@@ -197,6 +189,10 @@ class Proxy:
         if not (await self.server.find(self.name)).enabled:
             await self.enable()
 
+    async def reset(self) -> None:
+        """Every connection that stands gets a reset; only our relay has it."""
+        await self.server.call(lambda: _exchange("POST", f"{_path(self.name)}/reset"))
+
     async def counters(self) -> Fields:
         """Live counts; only our relay has them."""
         found: Fields = await self.server.call(lambda: _exchange("GET", f"{_path(self.name)}/counters").json())
@@ -239,7 +235,3 @@ def _innermost(error: BaseException) -> str:
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return str(error) or type(error).__name__
-
-
-def is_local(url: str) -> bool:
-    return (urlsplit(url).hostname or "") in ("localhost", "127.0.0.1", "::1")

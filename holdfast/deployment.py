@@ -42,9 +42,14 @@ class Link(Protocol):
 
     async def cut(self) -> None: ...
 
+    async def lead_to(self, host: str, port: int) -> None:
+        """Connections go there from now on."""
+
     async def heal(self) -> None: ...
 
     async def counters(self) -> LinkCounters: ...
+
+    async def close(self) -> None: ...
 
 
 class Node(Protocol):
@@ -93,6 +98,15 @@ class Store(Protocol):
 
     async def resume(self) -> None: ...
 
+    async def leads(self) -> bool:
+        """Whether it is a primary."""
+
+    async def followers(self) -> int:
+        """How many replicas are connected to it."""
+
+    async def in_sync(self) -> bool:
+        """Of a replica: whether it is connected to its primary and has what that one has."""
+
 
 class Sink(Protocol):
     """A stand-in for the store that audit events are copied to."""
@@ -125,6 +139,15 @@ class Deployment(Protocol):
 
     def link(self, node: str) -> Link:
         """The link between this node and its Redis."""
+
+    def peer_link(self, node: str, peer: str) -> Link:
+        """The link on which this node sends to that one."""
+
+    async def fail_over(self) -> Store:
+        """The Redis dies, Sentinels put a replica in its place, and every link leads there; the one that died."""
+
+    async def replica(self) -> tuple[Store, Link]:
+        """A replica of the Redis, and the link on which it follows."""
 
     async def client_link(self, node: str, url: str = "http") -> tuple[Link, str]:
         """A fresh link between us and this node, and the URL that leads through it."""

@@ -21,8 +21,12 @@ class Fault:
     options: Mapping[str, Option] = field(default_factory=lambda: _NONE)
 
     def describe(self) -> str:
-        figures = {name: f"{value:g} s" if isinstance(value, float) else value for name, value in self.options.items()}
-        return " ".join([self.kind, self.subject, *(f"{name} {value}" for name, value in figures.items())])
+        return " ".join([self.kind, self.subject, *(_told(name, value) for name, value in self.options.items())])
+
+
+def _told(name: str, value: Option) -> str:
+    figure = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{name} {figure} s" if name in ("seconds", "jitter") else f"{name} {figure}"
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,13 @@ class Faults:
         """What the harness itself does to the target, such as a burst; the block adds the receipts."""
         window = Window(Fault(what, subject), time.monotonic(), time.monotonic())
         self._context.windows.append(window)
-        yield window
+        try:
+            yield window
+        except Exception as found:
+            window.healing = window.healed = time.monotonic()
+            if window.receipts:  # else it came before the stimulus was complete, and stands without it
+                self._insist(window, found)
+            raise
         window.healing = window.healed = time.monotonic()
         self._insist(window)
 

@@ -18,7 +18,7 @@ import pytest
 
 from holdfast import __version__
 from holdfast.catalogue import builtin, seconds
-from holdfast.chaos.schedules.text import load as load_schedule
+from holdfast.chaos.storm import load_for
 from holdfast.check import CheckSpec
 from holdfast.perform import Outcome
 from holdfast.plan import Plan, PlanError, Selection, make_plan, plan_fields, within_budget
@@ -171,7 +171,7 @@ class CheckSession:
             self.overlap,
             faults=asked.engine if asked.scenarios else "links",  # type: ignore[arg-type]  # and this one
             seed=asked.seed,
-            schedule=load_schedule(asked.schedule) if asked.schedule else None,
+            schedule=load_for(self.target, asked.schedule) if asked.schedule else None,
         )
         self._engine = engine = Engine(self.target, self.stream, options)
         engine.open()

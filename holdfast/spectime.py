@@ -87,14 +87,15 @@ class SpecTime:
                 if value is not None and value is not False:
                     return value, Moment(not_yet, time.monotonic())
                 not_yet = asked
-                if time.monotonic() > end + min(give_up, self._explained(start)):
+                if time.monotonic() > end + min(give_up, self.held_back(start)):
                     waited = f"nothing of it after {time.monotonic() - start.lo:.2f} s"
                     raise Finding([f"{what} within {give_up:.2f} s"], waited, late=True)
                 await asyncio.sleep(every)
 
-    def held_back(self, since: Moment) -> float:
-        """Seconds that the machine alone may have added to what took place since then."""
-        return self._explained(since)
+    def held_back(self, since: Moment, until: float | None = None) -> float:
+        """What the machine alone may have added since: our loop's longest lag, the nodes' time in run queues."""
+        lag = self._context.audit.lag_between(since.lo, time.monotonic() if until is None else until)
+        return lag + self._context.queued_since(since.lo)
 
     @contextmanager
     def unless(self, held_back: Callable[[], float], room: float) -> Iterator[None]:
@@ -121,7 +122,7 @@ class SpecTime:
         scaled = self.timings.of(budget)
         allowance = self.timings.of(tolerance).seconds if tolerance else 0.0
         elapsed = seen.since(since)
-        explained = self._explained(since, seen.hi)
+        explained = self.held_back(since, seen.hi)
         limit = scaled.seconds * times + allowance
         judgement = judge_at_most(elapsed, limit, explained)
         self._record(scaled, limit, allowance, elapsed, judgement, _room(limit - elapsed.hi, limit))
@@ -179,11 +180,6 @@ class SpecTime:
         if since is None:
             return False
         return self._context.queued_since(since.lo) > STARVED * (time.monotonic() - since.lo)
-
-    def _explained(self, since: Moment, until: float | None = None) -> float:
-        """What the machine alone may have added since: our loop's longest lag, the nodes' time in run queues."""
-        lag = self._context.audit.lag_between(since.lo, time.monotonic() if until is None else until)
-        return lag + self._context.queued_since(since.lo)
 
     def _record(
         self,

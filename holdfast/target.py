@@ -22,7 +22,8 @@ _CONTROLS = {
     Capability.CONTROL_PAUSE: ("pause", "resume"),
 }
 
-
+# Any of these tells a node where its peers are.
+_PEERS = ("{nodes.", "{peers}", "{proxy}")
 _HOOKS: tuple[str, ...] = ("term", "kill", "restart", "pause", "resume")
 
 
@@ -52,6 +53,10 @@ class NodeSpec:
     ready: str
     hooks: Mapping[str, str]
     ready_as: str = ""
+
+    def mentions(self, placeholder: str) -> bool:
+        words = [*self.env.values(), *(self.start.words() if self.start else ())]
+        return any(placeholder in word for word in words)
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,20 @@ class Target:
     @property
     def gets_redis(self) -> bool:
         """The harness gives each node its Redis, so it can stand in between."""
-        return self.startable and all(_mentions(node, "{redis}") for node in self.nodes)
+        return self.startable and all(node.mentions("{redis}") for node in self.nodes)
+
+    @property
+    def tells_peers(self) -> bool:
+        """The harness tells each node where the others are, so it can stand between any two."""
+        several = self.startable and len(self.nodes) > 1
+        return several and any(node.mentions(way) for node in self.nodes for way in _PEERS)
 
     def capabilities(self) -> frozenset[Capability]:
         found = {Capability.WIRE}
-        if self.gets_redis or self.links:
-            found |= {Capability.CHAOS_PARTITION, Capability.CHAOS_LATENCY, Capability.CHAOS_REDIS}
+        if self.gets_redis or self.links or self.tells_peers:
+            found |= {Capability.CHAOS_PARTITION, Capability.CHAOS_LATENCY}
+        if self.gets_redis or any(way.endswith("-redis") for way in self.links.get("proxies", {})):
+            found.add(Capability.CHAOS_REDIS)
         if self.gets_redis:
             found.add(Capability.TAP)
         found |= {
@@ -120,8 +133,6 @@ class Target:
             found.add(Capability.MULTI_NODE)
         if "clock_offset" in self.settings and self.startable:
             found.add(Capability.CLOCK)
-        if "proxy" in self.settings and self.startable:
-            found.add(Capability.CHAOS_PARTITION)
         if "fault_hook" in self.settings and self.startable:
             found.add(Capability.FAULT_HOOK)
         if self.credentials.get("bundle_tool"):
@@ -253,8 +264,3 @@ def _known(key: str, entry: Any) -> KnownFailure:
         raise ValueError(f'[known_failures] {key}: write {{ reason = "…", expires = 2027-01-31 }}')
     row, _, part = key.partition("#")
     return KnownFailure(row, int(part) if part else None, entry["reason"], entry.get("link", ""), entry.get("expires"))
-
-
-def _mentions(node: NodeSpec, placeholder: str) -> bool:
-    words = [*node.env.values(), *(node.start.words() if node.start else ())]
-    return any(placeholder in word for word in words)

@@ -36,6 +36,7 @@ _COLLECTOR = (10_000, 10, 1_000)
 _OUR_PROCESSES = (
     "holdfast.chaos.linkserver",
     "holdfast.chaos.relay.process",
+    "holdfast.fixtures.gateway",
     "holdfast.fixtures.sink",
     "holdfast.fixtures.stress",
 )

@@ -9,6 +9,8 @@ from pathlib import Path
 from holdfast.chaos.engines import find_toxiproxy
 from holdfast.deployment import StartError
 
+RESULTS = "holdfast-results-chaos/toxiproxy"
+
 
 def main() -> int:
     try:
@@ -17,7 +19,15 @@ def main() -> int:
         print(f"!!! SCENARIOS NOT RUN ON A REAL TOXIPROXY: {problem}", file=sys.stderr)
         return 0
     holdfast = Path(sys.executable).with_name("holdfast")
-    words = ["chaos", "admission", "--engine", "toxiproxy", "--results", "holdfast-results/toxiproxy", *sys.argv[1:]]
+    words = [
+        "chaos",
+        "admission",
+        "--engine",
+        "toxiproxy",
+        "--results",
+        "holdfast-results-chaos/toxiproxy",
+        *sys.argv[1:],
+    ]
     return subprocess.run([holdfast, *words], check=False).returncode
 
 

@@ -3,6 +3,7 @@
 Toxicity is drawn for each flow; for loss, duplication, reordering and corruption it is drawn for each datagram.
 """
 
+import abc
 import asyncio
 import heapq
 import random
@@ -70,7 +71,7 @@ class Datagrams:
         """The flow is gone."""
 
 
-class Timed(Datagrams):
+class Timed(Datagrams, abc.ABC):
     """One timer at a time, cancelled with the toxic."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -79,8 +80,8 @@ class Timed(Datagrams):
         self.dispose()
         self._timer = asyncio.get_running_loop().call_later(max(0.0, seconds), self.wake)
 
-    def wake(self) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def wake(self) -> None: ...
 
     def restart(self) -> None:
         self.dispose()

@@ -8,10 +8,11 @@ What a descriptor tells this suite:
   `new server`, `new tcclient` and `new client` with `--ca-in`, `--out`, `--hosts`, `--cn` and `--force`).
 - `[settings]`, for checks that start a node in another way: `join`, `endpoint` (what the node calls itself),
   `listen`, `bundle`, `tc_client_bundle`, `tc_trust_dir`, `tc_allow_default_ca`, `tc_disable_auth`, `disable_mtls`,
-  `store`, `proxy` (HTTP proxy for calls to peers, which makes partitions possible) and `fault_hook` (a file: while it
-  exists, the node can't read its member list). Below spec time `leader_ttl`, `rm_register_period` and
-  `peer_call_timeout` are needed too. Settings must override what `start` and `env` say, so lists are better set by
-  environment than by a repeated flag. By default a node's join list should be `{peers}`: all of its deployment.
+  `store` and `fault_hook` (a file: while it exists, the node can't read its member list). Below spec time
+  `leader_ttl`, `rm_register_period` and `peer_call_timeout` are needed too. Settings must override what `start` and
+  `env` say, so lists are better set by environment than by a repeated flag. By default a node's join list should be
+  `{peers}`: all of its deployment. Nodes tell each other where they are, so partitions need an endpoint with `{host}`
+  and `{proxy}` as the HTTP proxy of what a node sends.
 - `[observe] store`: a command that prints a node's stored objects, one JSON object a line (`namespace`, `key`,
   `value`).
 - `[dialect]`: `guard_header`, `replica_header`, `health`, `durable_store` and `shared_store` (values of the setting

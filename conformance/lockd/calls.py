@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import aiohttp
 from cryptography import x509
@@ -104,6 +105,14 @@ class Calls:
         urls = self.deployment.nodes[node or self.nodes[0]].urls
         return (urls.get("https") or urls.get("http") or next(iter(urls.values()))).rstrip("/")
 
+    def endpoint(self, node: str) -> str:
+        """What the node calls itself: where faults stand between nodes its host is a name that only they know."""
+        url = self.url(node)
+        if not self.context.target.startable:
+            return url
+        parts = urlsplit(url)
+        return url.replace(str(parts.hostname), self.deployment.fill("{host}", node), 1)
+
     async def certificate(self, node: str) -> x509.Certificate:
         """What the node itself presents."""
         self.context.transcript.sent(f"TLS handshake with {node}")
@@ -130,7 +139,7 @@ class Calls:
 
     async def come_back(self, node: str) -> Answer:
         """The explicit announce that ends the pause after a leave."""
-        return await self.call(wire.announce(self.url(node)), self.own(node), node=node)
+        return await self.call(wire.announce(self.endpoint(node)), self.own(node), node=node)
 
     async def part(self, who: Identity, node: str | None = None) -> Answer:
         """The identity leaves, here only."""

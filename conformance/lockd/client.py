@@ -16,6 +16,8 @@ from holdfast.timeline import Moment
 R = TypeVar("R")
 # Each look is a call over TLS, so samples are taken less often than the kernel's own poll.
 LOOK = 0.1
+# And one at a whole cluster is six.
+CLUSTER_LOOK = 0.25
 
 
 class Lockd(Calls):
@@ -147,7 +149,7 @@ class Lockd(Calls):
 
     async def backend_of(self, node: str) -> str:
         """The node's own backend hash: the newest with its endpoint, since a memory store leaves old ones behind."""
-        mine = self.url(node)
+        mine = self.endpoint(node)
 
         async def look() -> str | None:
             found = {h: b for h, b in (await self.registered(node)).items() if mine in b.endpoints}
@@ -197,7 +199,7 @@ class Lockd(Calls):
 
     async def leads(self, node: str, bound: str = "lease_settled_max", *, above: int = 0) -> tuple[Leader, Moment]:
         """Until the node reports itself as valid leader, at a term above this one."""
-        mine = self.url(node)
+        mine = self.endpoint(node)
 
         async def look() -> Leader | None:
             found = await self.valid_leader(node)
@@ -232,11 +234,11 @@ class Lockd(Calls):
         """Every node's announce to every node, with its own certificate, instead of waiting for ticks."""
         for node in nodes:
             for other in nodes:
-                await self.call(wire.announce(self.url(node)), self.own(node), node=other)
+                await self.call(wire.announce(self.endpoint(node)), self.own(node), node=other)
 
     async def agreed(self, *nodes: str, bound: str = "cluster_leader_max", above: int = 0) -> tuple[Leader, Moment]:
         """Until these nodes have equal lists of exactly themselves and follow one valid leader."""
-        wanted = sorted(self.url(node) for node in nodes)
+        wanted = sorted(self.endpoint(node) for node in nodes)
 
         async def look() -> Leader | None:
             lists = [await self.members(node) for node in nodes]
@@ -244,7 +246,7 @@ class Lockd(Calls):
                 return None
             return await self.one_leader(*nodes, above=above)
 
-        return await self.comes(look, bound, what="equal lists and one leader")
+        return await self.comes(look, bound, what="equal lists and one leader", every=CLUSTER_LOOK)
 
     async def one_leader(self, *nodes: str, above: int = 0) -> Leader | None:
         """The leader that all of these show, if they show the same one."""
@@ -262,7 +264,7 @@ class Lockd(Calls):
     def at(self, endpoint: str) -> str:
         """The node at this endpoint."""
         for node in self.nodes:
-            if self.url(node) == endpoint:
+            if self.endpoint(node) == endpoint:
                 return node
         raise Finding([f"one of {', '.join(self.nodes)}"], endpoint, "the leader's endpoint")
 

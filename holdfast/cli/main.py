@@ -136,7 +136,7 @@ def chaos(
         target=target,
         catalogue=None,
         time_scale=time_scale,
-        profile=None,
+        profile="full",  # whoever runs chaos wants all of it that the target can have
         only=(),
         level=None,
         results=results,

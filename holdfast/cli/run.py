@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.catalogue import CatalogueError, builtin, builtin_keys, seconds
-from holdfast.chaos.schedules.text import load as load_schedule
+from holdfast.chaos.storm import load_for
 from holdfast.plan import Selection
 from holdfast.plugin import session_of
 from holdfast.reports.files import write_all
 from holdfast.reports.terminal import Terminal
 from holdfast.session import ignore_signals
 from holdfast.suite import SCENARIOS
-from holdfast.target import TargetError, builtin_path, load
+from holdfast.target import Target, TargetError, builtin_path, load
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ def _refuse_mistakes(key: str, asked: Asked) -> None:
     if asked.budget:
         seconds(asked.budget)
     if asked.scenarios:
-        _refuse_chaos_mistakes(asked.scenarios)
+        _refuse_chaos_mistakes(target, asked.scenarios)
 
 
-def _refuse_chaos_mistakes(scenarios: Scenarios) -> None:
+def _refuse_chaos_mistakes(target: Target, scenarios: Scenarios) -> None:
     if scenarios.schedule:
-        load_schedule(scenarios.schedule)
+        load_for(target, scenarios.schedule)
     if scenarios.engine == "toxiproxy" and not os.environ.get("TOXIPROXY_URL"):
         from holdfast.chaos.engines import find_toxiproxy
 

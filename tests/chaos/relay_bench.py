@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import json
-import socket
-import struct
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,9 +12,7 @@ from holdfast.chaos.relay.gojson import read_object
 from holdfast.chaos.relay.proxy import Proxy, Wanted
 from holdfast.chaos.relay.relay import Relay
 from holdfast.chaos.relay.toxic import Toxic
-
-GRACE = 5.0  # what a loaded machine may take for something that is immediate
-PROBE = 0.2  # how long we look at something that must not happen
+from tests.chaos.sockets import GRACE
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -91,35 +87,6 @@ async def until(held: Any) -> None:
     async with asyncio.timeout(GRACE):
         while not held():  # noqa: ASYNC110 - what is waited for happens in the kernel
             await asyncio.sleep(0.005)
-
-
-async def read(reader: asyncio.StreamReader, size: int) -> bytes:
-    return await asyncio.wait_for(reader.readexactly(size), GRACE)
-
-
-async def end_of(reader: asyncio.StreamReader) -> str:
-    """How the stream ends, whatever comes before."""
-    try:
-        await asyncio.wait_for(reader.read(), GRACE)
-    except ConnectionResetError:
-        return "reset"
-    return "end"
-
-
-async def stays_silent(reader: asyncio.StreamReader) -> bool:
-    reading = asyncio.ensure_future(reader.read(1))
-    done, _ = await asyncio.wait([reading], timeout=PROBE)
-    if done:
-        return False
-    reading.cancel()
-    await asyncio.gather(reading, return_exceptions=True)
-    return True
-
-
-def abort(writer: asyncio.StreamWriter) -> None:
-    sock = writer.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    writer.transport.abort()
 
 
 class Clock:

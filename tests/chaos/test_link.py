@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
-import struct
 import time
 from collections.abc import AsyncIterator
 
@@ -11,13 +9,11 @@ import pytest
 
 from holdfast.chaos.link import Link
 from holdfast.chaos.linkflow import HELD_LIMIT
+from tests.chaos.sockets import GRACE, PROBE, abort, read, stays_silent
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 pytestmark = pytest.mark.usefixtures("runner")
-
-GRACE = 5.0  # what a loaded machine may take for something that is immediate
-PROBE = 0.2  # how long we look at something that must not happen
 
 
 class Upstream:
@@ -69,10 +65,6 @@ async def bench() -> AsyncIterator[Bench]:
                 await writer.wait_closed()
 
 
-async def read(reader: asyncio.StreamReader, size: int) -> bytes:
-    return await asyncio.wait_for(reader.readexactly(size), GRACE)
-
-
 async def is_reset(reader: asyncio.StreamReader) -> bool:
     try:
         await asyncio.wait_for(reader.read(1), GRACE)
@@ -87,16 +79,6 @@ async def newcomer_is_reset(b: Bench) -> bool:
     except ConnectionResetError:  # it came before connect() had looked
         return True
     return await is_reset(reader)
-
-
-async def stays_silent(reader: asyncio.StreamReader) -> bool:
-    reading = asyncio.ensure_future(reader.read(1))
-    done, _ = await asyncio.wait([reading], timeout=PROBE)
-    if done:
-        return False
-    reading.cancel()
-    await asyncio.gather(reading, return_exceptions=True)
-    return True
 
 
 async def test_bytes_pass_both_ways_and_are_counted() -> None:
@@ -320,12 +302,6 @@ async def test_a_reset_is_passed_on() -> None:
         (reader, _), (_, up_writer) = await b.connection()
         abort(up_writer)
         assert await is_reset(reader)
-
-
-def abort(writer: asyncio.StreamWriter) -> None:
-    sock = writer.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    writer.transport.abort()
 
 
 async def test_an_absent_upstream_resets_the_client_and_counts_it() -> None:

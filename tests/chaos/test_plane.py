@@ -25,18 +25,26 @@ LINK_FAULTS = [
     Fault("lose", "a-redis"),
     Fault("refuse", "a-redis"),
     Fault("cut", "a-redis"),
+    Fault("reset", "a-redis"),
+    Fault("rate", "a-redis", {"kilobytes": 10.0}),
+    Fault("rate", "a-redis", {"kilobytes": 100.0, "direction": "down"}),
 ]
 OTHERS = [
     Fault("delay", "a-client", {"seconds": 0.2}),
     Fault("cut", "a-client"),
+    Fault("rate", "a-client", {"kilobytes": 5.0, "direction": "up"}),
     Fault("stop", "a"),
     Fault("kill", "a"),
     Fault("term", "a"),
     Fault("restart", "a"),
     Fault("clock", "a", {"seconds": 300.0}),
+    Fault("clock", "a", {"seconds": 300.0, "direction": "behind"}),
     Fault("down", "redis"),
     Fault("empty", "redis"),
     Fault("frozen", "redis"),
+    Fault("slow", "redis", {"seconds": 0.2}),
+    Fault("failover", "redis"),
+    Fault("replica-lost", "redis"),
 ]
 
 
@@ -64,7 +72,7 @@ async def test_a_fault_is_proven_and_so_is_its_end(guardian: Guardian, ports: Po
     assert healed.proven, healed.seen
 
 
-@pytest.mark.parametrize("fault", LINK_FAULTS[:6], ids=named)
+@pytest.mark.parametrize("fault", [*LINK_FAULTS[:6], *LINK_FAULTS[-2:]], ids=named)
 async def test_a_relay_that_does_nothing_is_found_out(
     guardian: Guardian, ports: PortPool, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,8 @@ import pytest
 from holdfast.chaos.relay.proxy import Proxy, Wanted
 from holdfast.chaos.relay.relay import Relay
 from holdfast.chaos.relay.toxic import ApiError, Toxic
-from tests.chaos.relay_bench import GRACE, PROBE, Clock, fields, until
+from tests.chaos.relay_bench import Clock, fields, until
+from tests.chaos.sockets import GRACE, PROBE
 
 pytestmark = pytest.mark.usefixtures("runner")
 

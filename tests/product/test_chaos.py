@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.product.running import Ended, environment, holdfast
 
 ROOT = Path(__file__).parent.parent.parent
@@ -15,6 +17,53 @@ import holdfast.chaos.relay.server as server
 server.PROCESS = "tests.chaos.mutant_relay:main"
 from holdfast.cli.main import main
 main()
+"""
+SCHEDULE = """
+[schedule]
+name = "everything once"
+duration = "60s"
+
+[[step]]
+name = "again"
+on = "node:a"
+fault = "restart"
+at = "1s"
+
+[[step]]
+name = "broken"
+on = "link:b-redis"
+fault = "reset"
+at = "3s"
+
+[[step]]
+name = "narrow"
+on = "link:b-redis"
+fault = "rate"
+with = { kilobytes = 20 }
+at = "8s"
+lasts = "6s"
+
+[[step]]
+name = "slow"
+on = "store:redis"
+fault = "slow"
+with = { seconds = "100ms real" }
+at = "15s"
+lasts = "5s"
+
+[[step]]
+name = "lonely"
+on = "store:redis"
+fault = "replica-lost"
+after = "slow"
+lasts = "5s"
+
+[[step]]
+name = "another"
+on = "store:redis"
+fault = "failover"
+after = "lonely"
+at = "2s"
 """
 
 
@@ -82,6 +131,34 @@ def test_a_broken_schedule_is_one_sentence(tmp_path: Path) -> None:
     ended = chaos(tmp_path, "--schedule", "mine.toml")
     assert ended.code == 2
     assert ended.err.startswith("holdfast: mine.toml: [[step]]")
+
+
+def test_a_schedule_of_ones_own_is_carried_out_with_receipts(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SCHEDULE)
+    ended = chaos(tmp_path, "--schedule", "mine.toml")
+    assert ended.code == 0, ended.text
+    last = ended.results()["checks"][0]["attempts"][-1]["faults"]
+    assert [fault["fault"] for fault in last] == ["restart", "reset", "rate", "slow", "replica-lost", "failover"]
+    assert all(fault["proven"] for fault in last)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ('on = "udp:a"\nfault = "loss"\nwith = { share = 0.1 }', "on: the target has no udp:a"),
+        ('on = "link:a-b"\nfault = "cut"', "on: the target has no link:a-b"),
+        ('on = "store:redis"\nfault = "frozen"', "of both at once neither could be proven"),
+    ],
+    ids=["udp", "pair", "both"],
+)
+def test_what_a_target_cannot_have_is_refused_before_anything_starts(tmp_path: Path, step: str, said: str) -> None:
+    other = '[[step]]\nname = "cut"\non = "link:a-redis"\nfault = "cut"\nlasts = "5s"\n'
+    text = f'[schedule]\nname = "x"\nduration = "10s"\n{other}[[step]]\nname = "s"\nlasts = "5s"\n{step}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    ended = chaos(tmp_path, "--schedule", "mine.toml")
+    assert ended.code == 2
+    assert said in ended.err
+    assert not (tmp_path / "results").exists()
 
 
 def test_without_a_toxiproxy_the_remedy_is_told(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from holdfast.history import Recorder
 from holdfast.invariants import at_most, require
 from holdfast.spectime import SpecTime
 
-FAULTS = ("chaos.latency", "chaos.partition", "chaos.redis", "control.kill", "control.pause", "multi_node")
+# What else a target offers is drawn from, too.
+FAULTS = ("chaos.latency", "chaos.partition")
 # Seconds of the spec's time: shorter than a silent session lives, so that none ends but by its client.
 STORM = 40
 CLIENTS, PLACES = 12, 5

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
-from tests.chaos.differential import differences
+from tests.chaos.differential import behaviour_rows, differences, limit_rows  # noqa: F401 - their rows
 from tests.chaos.differential.api_rows import SCRIPTS
-from tests.chaos.differential.behaviour_rows import ROWS, Seen
 from tests.chaos.differential.compare import call_text, normal
+from tests.chaos.differential.rows import ROWS, Seen
 from tests.chaos.differential.servers import HOW_TO_GET_IT, Subject, is_newer, real_server, start_ours, start_real
 from tests.chaos.differential.stand import stand
 
