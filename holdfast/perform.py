@@ -12,7 +12,7 @@ from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError
 from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
@@ -133,6 +133,8 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
         return Outcome(Verdict.NOT_APPLICABLE, 0, str(unfit))
     except NotObservable as hidden:
         return Outcome(Verdict.NOT_OBSERVABLE, 0, str(hidden))
+    except PartError as failed:
+        return Outcome(Verdict.ERROR, 0, str(failed))
     except _Overdue:
         return _overdue(context, limit, bad)
     except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such

@@ -140,9 +140,20 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
             return broken(attempt, f"the deployment did not start: {error}")
         try:
-            return await self._perform(job, deployment, attempt)
+            outcome = await self._perform(job, deployment, attempt)
         finally:
-            await asyncio.shield(self._deployments.give_back(deployment))
+            trouble = await asyncio.shield(self._give_back(deployment))
+        if trouble and outcome.verdict is not Verdict.ERROR:
+            return broken(attempt, f"the deployment could not be taken down: {trouble}")
+        return outcome
+
+    async def _give_back(self, deployment: Deployment) -> str:
+        """What kept it from being taken down whole, if anything."""
+        try:
+            await self._deployments.give_back(deployment)
+        except Exception as error:  # noqa: BLE001 - it is told with the check's verdict
+            return str(error) or type(error).__name__
+        return ""
 
     async def _perform(self, job: Job, deployment: Deployment, attempt: int) -> Outcome:
         def say_waiting(what: str, seconds: float) -> None:
