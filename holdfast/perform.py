@@ -3,7 +3,8 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,12 +92,13 @@ async def perform(
     audit: Audit,
     seed: int,
     say_waiting: Callable[[str, float], None],
+    lease: Callable[[AsyncExitStack], Awaitable[Deployment]],
     attempt: int,
     patience: Patience,
     transcribe: bool = True,
 ) -> Outcome:
     """Without `transcribe` the transcript of a pass is left out: of twenty repeats one tells as much as all."""
-    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, patience=patience)
+    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, lease, patience=patience)
     started = time.monotonic()
     try:
         outcome = await _judged(context, params, planned)

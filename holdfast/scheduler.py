@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,6 +162,11 @@ class Scheduler:
                 "check.waiting", check=job.check, repeat=job.repeat, waiting_for=what, until_s=round(seconds, 2)
             )
 
+        async def lease(until: AsyncExitStack) -> Deployment:
+            another = await self._deployments.lease(job.wanted, job.target, job.timings)
+            until.push_async_callback(self._deployments.give_back, another)
+            return another
+
         return await perform(
             job.spec,
             deployment,
@@ -172,6 +178,7 @@ class Scheduler:
             audit=self._audit,
             seed=job.seed + attempt - 1,
             say_waiting=say_waiting,
+            lease=lease,
             attempt=attempt,
             patience=self._patience[job.target.name, job.variant],
             transcribe=job.repeat == 1 and not job.variant,
