@@ -5,6 +5,7 @@ a rate of nothing is one, from 2.13 on a delay longer than any run. It can reset
 under the toxic, so its `cut` ends live ones cleanly and resets newcomers, and its `reset` is a clean end.
 """
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.chaos.relay.server import RelayServer
-from holdfast.chaos.toxiproxy import Proxy, Toxiproxy, ToxiproxyError
+from holdfast.chaos.toxiproxy import Proxy, Toxiproxy, ToxiproxyError, UnreachableError
 from holdfast.deployment import LinkCounters, StartError
 from holdfast.finding import NotObservable
 from holdfast.fixtures.deploy import StartLinks
@@ -150,7 +151,8 @@ class ProxyHost:
         """A server of ours ends; on one of somebody else's our proxies go."""
         if self.process is None:
             for link in self._opened:
-                await link.close()
+                with contextlib.suppress(UnreachableError):  # nothing of ours is left on a server that is gone
+                    await link.close()
         else:
             await self.process.end(CLOSE_DEADLINE)
         await self.server.close()
@@ -226,6 +228,24 @@ async def hold_of(server: Toxiproxy) -> Hold:
     finally:
         await probe.destroy()
     return RATE_OF_NOTHING
+
+
+def must_have_toxiproxy() -> None:
+    """One sentence, before anything starts, if there is none or the one that TOXIPROXY_URL names does not answer."""
+    if url := os.environ.get("TOXIPROXY_URL"):
+        asyncio.run(_must_answer(url))
+    else:
+        find_toxiproxy()
+
+
+async def _must_answer(url: str) -> None:
+    server = Toxiproxy(url)
+    try:
+        await server.version()
+    except ToxiproxyError as error:
+        raise StartError(f"TOXIPROXY_URL: {error}") from error
+    finally:
+        await server.close()
 
 
 def find_toxiproxy() -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.deployment import LinkCounters
+from holdfast.finding import PartError
 from holdfast.fixtures.channel import Channel, Message
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind, Process, ready
 
@@ -15,7 +16,7 @@ CLOSE_DEADLINE = 2.0
 LONGEST_SOCKET_PATH = 100  # the system's limit is 107 or 103 bytes
 
 
-class LinksGoneError(RuntimeError):
+class LinksGoneError(PartError):
     """The link process has left, and every connection through it is broken."""
 
 

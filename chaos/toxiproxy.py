@@ -18,6 +18,8 @@ import toxiproxy.api
 import toxiproxy.proxy
 import toxiproxy.server
 
+from holdfast.finding import PartError
+
 R = TypeVar("R")
 Fields = dict[str, Any]
 
@@ -27,12 +29,16 @@ GRACE = 1.0
 ANY_PORT = "127.0.0.1:0"
 
 
-class ToxiproxyError(RuntimeError):
+class ToxiproxyError(PartError):
     """The server refused, answered nonsense or did not answer; the text says which server and what it said."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
         self.status = status
+
+
+class UnreachableError(ToxiproxyError):
+    """Nothing listens there, or not any more."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,7 @@ def _exchange(method: str, path: str, **more: Any) -> requests.Response:
     try:
         answer = address.session.request(method, address.url + path, timeout=address.deadline, **more)
     except requests.ConnectionError as error:
-        raise ToxiproxyError(f"nothing answers at {address.url}: {_innermost(error)}") from error
+        raise UnreachableError(f"nothing answers at {address.url}: {_innermost(error)}") from error
     except requests.RequestException as error:
         raise ToxiproxyError(f"{method} {address.url}{path}: {_innermost(error)}") from error
     if answer.status_code >= 400:

@@ -4,7 +4,7 @@ import asyncio
 import bisect
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeVar
@@ -43,6 +43,7 @@ class Context:
     audit: Audit
     seed: int
     say_waiting: Callable[[str, float], None]
+    lease: Callable[[AsyncExitStack], Awaitable[Deployment]]
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     transcript: Transcript = field(default_factory=lambda: Transcript(Secrets()))
     warnings: list[str] = field(default_factory=list)
@@ -54,6 +55,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self._further: list[Deployment] = []
         self._queued: list[tuple[float, float]] = []
         self.mark_time()
         self.held_at_start = self.held_back()
@@ -65,6 +67,12 @@ class Context:
             self._provided[wanted] = await wanted.provide(self)
         instance: P = self._provided[wanted]
         return instance
+
+    async def another(self) -> Deployment:
+        """One more deployment like the check's own, until the check ends."""
+        deployment = await self.lease(self.stack)
+        self._further.append(deployment)
+        return deployment
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -90,19 +98,22 @@ class Context:
     def held_back(self) -> float:
         """Seconds that the machine has held us and the target back so far: run queues, and our own lag meanwhile."""
         lag = self.audit.total_lag_between(self.transcript.started, time.monotonic())
-        return lag + self.audit.run_queue_wait() + self.deployment.run_queue_wait()
+        return lag + self.audit.run_queue_wait() + self._run_queue_wait()
 
     def mark_time(self) -> float:
         """Now, with what the target's processes have stood in run queues so far."""
         now = time.monotonic()
         if not self._queued or now - self._queued[-1][0] > _MARKS_APART:
-            self._queued.append((now, self.deployment.run_queue_wait()))
+            self._queued.append((now, self._run_queue_wait()))
         return now
 
     def queued_since(self, moment: float) -> float:
         """Seconds that the target's processes have stood in run queues since then, rather too many than too few."""
         index = max(0, bisect.bisect_right(self._queued, moment, key=lambda mark: mark[0]) - 1)
-        return max(0.0, self.deployment.run_queue_wait() - self._queued[index][1])
+        return max(0.0, self._run_queue_wait() - self._queued[index][1])
+
+    def _run_queue_wait(self) -> float:
+        return sum(deployment.run_queue_wait() for deployment in (self.deployment, *self._further))
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:

@@ -49,6 +49,10 @@ class NotObservable(Exception):  # noqa: N818 - a verdict, not an error
         super().__init__(f"not observable without {hook}")
 
 
+class PartError(RuntimeError):
+    """A part of ours has failed, neither the target nor the check; the text says which, and what it said last."""
+
+
 @runtime_checkable
 class Legal(Protocol):
     """One legal alternative of an expectation."""

@@ -3,7 +3,8 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError
 from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
@@ -91,12 +92,13 @@ async def perform(
     audit: Audit,
     seed: int,
     say_waiting: Callable[[str, float], None],
+    lease: Callable[[AsyncExitStack], Awaitable[Deployment]],
     attempt: int,
     patience: Patience,
     transcribe: bool = True,
 ) -> Outcome:
     """Without `transcribe` the transcript of a pass is left out: of twenty repeats one tells as much as all."""
-    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, patience=patience)
+    context = Context(spec, target, catalogue, timings, deployment, audit, seed, say_waiting, lease, patience=patience)
     started = time.monotonic()
     try:
         outcome = await _judged(context, params, planned)
@@ -133,6 +135,8 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
         return Outcome(Verdict.NOT_APPLICABLE, 0, str(unfit))
     except NotObservable as hidden:
         return Outcome(Verdict.NOT_OBSERVABLE, 0, str(hidden))
+    except PartError as failed:
+        return Outcome(Verdict.ERROR, 0, str(failed))
     except _Overdue:
         return _overdue(context, limit, bad)
     except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from holdfast.chaos.schedule import Schedule, Since, Step
 from holdfast.chaos.schedules.kinds import KINDS, Kind
 from holdfast.chaos.schedules.validate import validate
+from holdfast.finding import PartError
 
 HEAL_DEADLINE = 30.0
 
@@ -43,7 +44,7 @@ class MonotonicClock:
         await asyncio.sleep(seconds)
 
 
-class FaultError(RuntimeError):
+class FaultError(PartError):
     """A fault could not be put on or healed; nothing can be said about the target under it."""
 
     def __init__(self, step: Step, verb: str, cause: BaseException) -> None:

@@ -135,10 +135,10 @@ def _refuse_mistakes(key: str, asked: Asked) -> None:
 def _refuse_chaos_mistakes(target: Target, scenarios: Scenarios) -> None:
     if scenarios.schedule:
         load_for(target, scenarios.schedule)
-    if scenarios.engine == "toxiproxy" and not os.environ.get("TOXIPROXY_URL"):
-        from holdfast.chaos.engines import find_toxiproxy
+    if scenarios.engine == "toxiproxy":
+        from holdfast.chaos.engines import must_have_toxiproxy
 
-        find_toxiproxy()
+        must_have_toxiproxy()
 
 
 def _anything_happened(results: Path) -> bool:

@@ -1,14 +1,19 @@
 """`holdfast chaos` as a user meets it: receipts or no verdict, the same seed the same storm, windows in the report."""
 
+import json
 import os
+import re
+import socket
 import subprocess
 import sys
+import threading
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.product.running import Ended, environment, holdfast
+from tests.product.running import HOLDFAST, Ended, environment, holdfast, started, until
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 300.0
@@ -174,3 +179,55 @@ def test_without_a_toxiproxy_the_remedy_is_told(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no toxiproxy-server is on PATH" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("listens", [True, False], ids=["wedged", "gone"])
+def test_a_toxiproxy_that_does_not_answer_is_one_sentence(tmp_path: Path, listens: bool) -> None:
+    with socket.socket() as wedged:
+        wedged.bind(("127.0.0.1", 0))
+        if listens:
+            wedged.listen()  # and never accepts
+        url = f"http://127.0.0.1:{wedged.getsockname()[1]}"
+        ended = on_toxiproxy(tmp_path, url, "C3", "C5")
+    assert ended.code == 2
+    assert ended.err.startswith("holdfast: TOXIPROXY_URL: ")
+    assert url in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+def test_a_toxiproxy_that_is_killed_ends_every_scenario_in_an_error(tmp_path: Path) -> None:
+    with started(tmp_path, "relay", "--port", "0") as relay:
+        assert relay.stdout is not None
+        url = re.search(r"http://[\w.:]+", relay.stdout.readline())
+        assert url
+        killer = threading.Thread(target=kill_when_in_use, args=(relay, url[0]))
+        killer.start()
+        ended = on_toxiproxy(tmp_path, url[0], "C5", "C7")
+        killer.join()
+    assert ended.code == 2, ended.text
+    assert set(ended.verdicts().values()) == {"error"}
+    assert f"nothing answers at {url[0]}" in ended.out
+
+
+def kill_when_in_use(relay: subprocess.Popen[str], url: str) -> None:
+    """As soon as a toxic stands on one of its proxies."""
+
+    def in_use() -> bool:
+        with urllib.request.urlopen(f"{url}/proxies", timeout=5) as answer:  # noqa: S310 - ours
+            return any(proxy["toxics"] for proxy in json.load(answer).values())
+
+    until(in_use, PATIENCE, "a toxic on a proxy")
+    relay.kill()
+
+
+def on_toxiproxy(folder: Path, url: str, *words: str) -> Ended:
+    done = subprocess.run(
+        [HOLDFAST, "chaos", "admission", *words, "--engine", "toxiproxy", "--results", "results"],
+        cwd=folder,
+        env={**environment(folder), "TOXIPROXY_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr, folder)
