@@ -16,7 +16,7 @@ from holdfast.chaos.schedule import Schedule
 from holdfast.chaos.storefaults import FailedOver, ReplicaLost, StoreDown, StoreFrozen, Together
 from holdfast.chaos.storm import ScheduledStorm
 from holdfast.deployment import Deployment, Link, Node
-from holdfast.fault import Fault, Injected, Storm
+from holdfast.fault import Fault, Injected, Storm, Strength
 from holdfast.finding import NotObservable
 from holdfast.fixtures.ways import main_url
 
@@ -56,10 +56,10 @@ class Plane:
         question = RedisEcho if fault.kind == "rate" else RedisQuestion
         return LinkFault(fault, self._deployment.link(node), question, port)
 
-    def storm(self, seed: int, seconds: float, scale: float) -> Storm:
+    def storm(self, seed: int, seconds: float, scale: float, strength: Strength) -> Storm:
         if self._schedule is not None:  # the user's own, instead of a draw
             return ScheduledStorm(self._schedule.scaled(scale))
-        return ScheduledStorm.drawn(self._deployment, seed, seconds, scale)
+        return ScheduledStorm.drawn(self._deployment, seed, seconds, scale, strength)
 
     async def _client_link(self, node: str) -> tuple[Link, str]:
         if node not in self._client_links:

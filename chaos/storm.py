@@ -19,12 +19,11 @@ from holdfast.chaos.schedules.kinds import KINDS, Kind
 from holdfast.chaos.schedules.text import load
 from holdfast.chaos.schedules.validate import Offer, problems
 from holdfast.deployment import Deployment
-from holdfast.fault import Fault, Window
+from holdfast.fault import Fault, Strength, Window
 from holdfast.target import Target
 
 # Not drawn: what loses what was acknowledged, by a failover or an emptied store, or takes most of a storm's time.
 DRAWN = ("delay", "stall", "refuse", "cut", "kill", "stop", "down", "frozen", "slow")
-STRIKES = 4
 # A link is healed as a whole, and of a Redis that is down nothing else can be seen, so their faults take turns.
 CARRIED: Mapping[str, Kind] = {
     name: kind if Place.NODE in kind.on else replace(kind, slot="its turn") for name, kind in KINDS.items()
@@ -58,6 +57,18 @@ def _stands(subject: Subject, deployment: Deployment) -> bool:
     return "client" not in names and all(name in deployment.nodes or name == "redis" for name in names)
 
 
+def _struck(standing: Sequence[Subject], seed: int, deployment: Deployment) -> list[Subject]:
+    other = Place.LINK if seed % 2 or deployment.store is None else Place.STORE
+    return [one for one in standing if one.place in (Place.NODE, other)]
+
+
+def _apart(standing: Sequence[Subject], seed: int) -> list[Subject]:
+    if seed % 2:
+        return [one for one in standing if one.place is Place.LINK]
+    nodes = [one for one in standing if one.place is Place.NODE]
+    return [nodes[seed // 2 % len(nodes)]]
+
+
 def _unseen(schedule: Schedule) -> Iterator[str]:
     planned = schedule.planned()
     stores = [one for one in planned if one.step.on.place is Place.STORE]
@@ -79,17 +90,26 @@ class ScheduledStorm:
     schedule: Schedule
 
     @classmethod
-    def drawn(cls, deployment: Deployment, seed: int, seconds: float, scale: float) -> Self:
+    def drawn(cls, deployment: Deployment, seed: int, seconds: float, scale: float, strength: Strength) -> Self:
         """Of what the target offers; a node that can't be started again is not killed."""
-        offer, places = offer_of(deployment.target), {Place.NODE, Place.LINK if seed % 2 else Place.STORE}
-        if deployment.store is None:
-            places = {Place.NODE, Place.LINK}
-        struck = [one for one in offer.subjects if one.place in places and _stands(one, deployment)]
+        offer = offer_of(deployment.target)
+        standing = [one for one in sorted(offer.subjects) if _stands(one, deployment)]
+        struck = _apart(standing, seed) if strength.apart else _struck(standing, seed, deployment)
         kinds = [name for name in DRAWN if any(offer.takes(CARRIED[name], one) for one in struck)]
         # Faults take real time to be proven, so the shortest are as long as that whatever the scale.
-        shortest = max(seconds / 10, 1 / scale)
-        longest = max(shortest, seconds / 3)
-        drawn = draw(seed, STRIKES, struck, kinds, seconds, shortest=shortest, longest=longest, known=CARRIED)
+        longest = strength.longest or seconds / 3
+        shortest = min(max(seconds / 10, 1 / scale), longest)
+        drawn = draw(
+            seed,
+            strength.strikes,
+            struck,
+            kinds,
+            seconds,
+            shortest=shortest,
+            longest=longest,
+            rest=strength.rest,
+            known=CARRIED,
+        )
         return cls(drawn.scaled(scale))
 
     def lines(self) -> Sequence[str]:

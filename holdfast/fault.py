@@ -59,12 +59,26 @@ class Storm(Protocol):
         """To its end, with everything healed."""
 
 
+@dataclass(frozen=True)
+class Strength:
+    """How hard a drawn storm may strike, in the spec's seconds.
+
+    `apart`: either links are struck, or one node, again and again. Nodes that keep in memory what they voted for forget
+    it by a kill, and to those that were cut off at that time nobody can tell.
+    """
+
+    strikes: int = 4
+    longest: float | None = None  # of the storm a third, if not said
+    rest: float = 1.0  # between two strikes on one subject
+    apart: bool = False
+
+
 class FaultPlane(Protocol):
     """Puts faults on one deployment."""
 
     async def inject(self, fault: Fault) -> Injected: ...
 
-    def storm(self, seed: int, seconds: float, scale: float) -> Storm:
+    def storm(self, seed: int, seconds: float, scale: float, strength: Strength) -> Storm:
         """Faults drawn with this seed over so many of the spec's seconds."""
 
     async def client_url(self, node: str) -> str:

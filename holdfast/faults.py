@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from holdfast.context import Context
-from holdfast.fault import Fault, FaultPlane, Injected, Option, Window
+from holdfast.fault import Fault, FaultPlane, Injected, Option, Strength, Window
 from holdfast.finding import Inconclusive
 
 # Schedules of one seed; the next seed's come behind them.
@@ -62,10 +62,10 @@ class Faults:
         window.healing = window.healed = time.monotonic()
         self._insist(window)
 
-    async def storm(self, draw: int, seconds: float) -> None:
+    async def storm(self, draw: int, seconds: float, strength: Strength = Strength()) -> None:  # noqa: B008 - frozen
         """The schedule of this number, drawn with the run's seed, to its end; every fault of it has to be proven."""
         run = self._context.seed // 1000  # the same at a second attempt
-        storm = self._plane.storm(run * _DRAWS + draw, seconds, self._context.timings.scale)
+        storm = self._plane.storm(run * _DRAWS + draw, seconds, self._context.timings.scale, strength)
         for line in storm.lines():
             self._context.transcript.add("!", line)
         began = len(self._context.windows)

@@ -3,7 +3,8 @@
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from holdfast.conformance.lockd import wire
@@ -227,6 +228,14 @@ class Lockd(Calls):
 
         _, seen = await self.comes(look, "lease_settled_max", what=f"{node} to have no leader")
         return seen
+
+    @contextmanager
+    def unless_machine_slept(self) -> Iterator[None]:
+        """What is found here is nothing if the machine stood still for long enough to let a lease run out."""
+        now = self.T.now()
+        lately = Moment(now.lo - self.T.membership_ttl, now.hi - self.T.membership_ttl)
+        with self.T.unless(lambda: self.T.held_back(lately), self.T.leader_ttl):
+            yield
 
     # ------------------------------------------------------------- clusters
 

@@ -71,6 +71,7 @@ def with_driver(folder: Path, check: Callable[[Lockd], Awaitable[None]], **urls:
             audit=Audit(),
             seed=1,
             say_waiting=_nobody_hears,
+            lease=_no_other,
         )
         async with context.stack:
             await check(await context.get(Lockd))
@@ -80,6 +81,10 @@ def with_driver(folder: Path, check: Callable[[Lockd], Awaitable[None]], **urls:
 
 def _nobody_hears(_what: str, _seconds: float) -> None:
     return None
+
+
+async def _no_other(_until: AsyncExitStack) -> "Deployment":
+    raise AssertionError("these tests have one deployment")
 
 
 def lines(lockd: Lockd) -> list[str]:
