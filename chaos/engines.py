@@ -147,6 +147,13 @@ class ProxyHost:
         self._opened.append(link)
         return link
 
+    async def trouble(self) -> str:
+        try:
+            await self.server.version()
+        except ToxiproxyError as error:
+            return str(error)
+        return ""
+
     async def close(self) -> None:
         """A server of ours ends; on one of somebody else's our proxies go."""
         if self.process is None:

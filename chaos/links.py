@@ -54,6 +54,9 @@ class LinkServer:
     async def request(self, op: str, link: str, **fields: str | float) -> Message:
         return await self._channel.request(op, {"link": link, **fields})
 
+    async def trouble(self) -> str:
+        return str(self._gone()) if self.process.returncode is not None else ""
+
     async def close(self) -> None:
         """End the process; it resets whatever is still open."""
         self._channel.close()

@@ -158,6 +158,9 @@ class Deployment(Protocol):
     def fault_plane(self) -> FaultPlane:
         """What puts faults on it."""
 
+    async def trouble(self) -> str:
+        """What of ours, between the target's parts, has failed by itself; the target is not to blame for that."""
+
     def run_queue_wait(self) -> float:
         """Seconds that the deployment's processes have stood in the run queue so far."""
 

@@ -103,6 +103,8 @@ async def perform(
     try:
         outcome = await _judged(context, params, planned)
         _excuse_if_overloaded(outcome, context, started)
+        if outcome.verdict not in (Verdict.PASS, Verdict.ERROR) and (trouble := await deployment.trouble()):
+            outcome = Outcome(Verdict.ERROR, 0, trouble)
     finally:
         # Shielded: a check that is cancelled, because its mutant is dead already, still closes what it opened.
         await asyncio.shield(_clean_up(context))
