@@ -46,6 +46,7 @@ class Calls:
     async def provide(cls, context: Context) -> Self:
         driver = cls(context, await context.get(SpecTime))
         context.stack.push_async_callback(driver.hang_up)
+        context.lapses = context.spec.waits != "0"  # what needs no time does not rest on leases
         return driver
 
     # ------------------------------------------------------------- who we are
