@@ -224,6 +224,8 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
     if not lockd.dialect.shared_store:
         raise NotObservable("[dialect] shared_store: a value of the setting `store` that several nodes share")
     a, b = lockd.nodes[:2]
+    for node in (a, b):  # both first, or the one that still runs on its own store would register from there
+        await lockd.kill(node)
     for node in (a, b):
         await lockd.restart(node, store=lockd.dialect.shared_store)
     x = lockd.authority.server(name="x")
