@@ -46,7 +46,8 @@ class Calls:
     async def provide(cls, context: Context) -> Self:
         driver = cls(context, await context.get(SpecTime))
         context.stack.push_async_callback(driver.hang_up)
-        context.lapses = context.spec.waits != "0"  # what needs no time does not rest on leases
+        # Among themselves the nodes of a cluster have to be on time for anything to stay as it is.
+        context.lapses = context.spec.isolation != "shared" and len(context.deployment.nodes) > 1
         return driver
 
     # ------------------------------------------------------------- who we are
