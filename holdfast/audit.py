@@ -15,6 +15,8 @@ _STALL = 0.05
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 # Of all samples this share is kept; each with the lag that has added up until then.
 _EVERY = 10
+# Who stands in the run queue for so much of the time shares its processor with too many others.
+_CROWDED = 0.25
 
 
 class Audit:
@@ -30,6 +32,7 @@ class Audit:
         self._thread_id = 0
         self._native_id = 0
         self._stopped = threading.Event()
+        self._marks = [(time.monotonic(), 0.0)]
         self._holders: Counter[str] = Counter()
         self._steal = _cpu_times()
         self._cpu = time.process_time()
@@ -52,13 +55,20 @@ class Audit:
         return max(self._lags[first:last], default=0.0)
 
     async def calm(self, patience: float) -> None:
-        """Return once the loop comes round without much delay, or after so many seconds."""
+        """Return once the loop comes round without much delay and gets its processor, or after so many seconds."""
         end = time.monotonic() + patience
-        while time.monotonic() < end:
-            before = time.monotonic()
+        while (before := time.monotonic()) < end:
             await asyncio.sleep(_TICK)
-            if time.monotonic() - before < _TICK + _STALL / 2:
+            if time.monotonic() - before < _TICK + _STALL / 2 and self._queued_lately() < _CROWDED:
                 return
+
+    def _queued_lately(self) -> float:
+        """Which share of the last second or two the loop's own thread has stood in the run queue."""
+        now, waited = time.monotonic(), self.run_queue_wait()
+        if now - self._marks[-1][0] > 1:
+            self._marks = [self._marks[-1], (now, waited)]
+        since, then = self._marks[0]
+        return (waited - then) / max(now - since, _TICK)
 
     def total_lag_between(self, start: float, end: float) -> float:
         """All the time between the two moments that the loop was late, added up."""

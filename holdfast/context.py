@@ -52,6 +52,8 @@ class Context:
     windows: list[Window] = field(default_factory=list)
     patience: Patience = field(default_factory=Patience)
     unanswered: int = 0
+    # The driver says so where the target itself has to be on time for its state to stay as it is: leases run out.
+    lapses: bool = False
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

@@ -125,6 +125,10 @@ class Deployment(Protocol):
     def target(self) -> Target: ...
 
     @property
+    def wanted(self) -> "Wanted":
+        """What it was asked for with."""
+
+    @property
     def nodes(self) -> Mapping[str, Node]: ...
 
     @property

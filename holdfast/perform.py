@@ -149,8 +149,11 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
 
 
 def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> None:
-    """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven."""
-    if not outcome.late:
+    """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven.
+
+    Where state lapses, anything that was found may come of a lease that the machine kept the target from renewing.
+    """
+    if not outcome.late and not (context.lapses and outcome.verdict in (Verdict.FAIL, Verdict.WARN)):
         return
     held, elapsed = context.held_back() - context.held_at_start, time.monotonic() - began
     if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:

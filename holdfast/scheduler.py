@@ -25,8 +25,9 @@ OVERLAP_SCALED, OVERLAP_SPEC_TIME = 24, 96
 # A check that plans to wait less than this is nearly all work. Few of those run at a time, beside the waiting ones
 # and from the start: together at the end they would only slow each other down, and read as a slow target.
 BUSY_BELOW, BUSY_AT_ONCE = 2.5, 2
-# Checks start one after the other, the next when the loop has come to rest, or after this long.
-START_PATIENCE = 0.25
+# Checks start one after the other, the next when the loop has come to rest, or after this long: what is under way needs
+# its processor, and on a crowded machine fewer at a time get further than many.
+START_PATIENCE = 1.0
 
 
 @dataclass(frozen=True)

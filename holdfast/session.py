@@ -22,7 +22,7 @@ from holdfast.chaos.storm import load_for
 from holdfast.check import CheckSpec
 from holdfast.perform import Outcome
 from holdfast.plan import Plan, PlanError, Selection, make_plan, plan_fields, within_budget
-from holdfast.preflight import nothing_listens
+from holdfast.preflight import not_there
 from holdfast.scheduler import Job, overlap_for
 from holdfast.stream import Stream
 from holdfast.suite import checks_of
@@ -98,7 +98,7 @@ class CheckSession:
         self._announced = False
 
     def look_before(self) -> None:
-        if problem := nothing_listens(self.target):
+        if problem := not_there(self.target):
             pytest.exit(problem, returncode=2)
 
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:

@@ -46,6 +46,8 @@ class Calls:
     async def provide(cls, context: Context) -> Self:
         driver = cls(context, await context.get(SpecTime))
         context.stack.push_async_callback(driver.hang_up)
+        # Among themselves the nodes of a cluster have to be on time for anything to stay as it is.
+        context.lapses = context.spec.isolation != "shared" and len(context.deployment.nodes) > 1
         return driver
 
     # ------------------------------------------------------------- who we are

@@ -93,6 +93,8 @@ class Lockd(Calls):
     async def start_beside(self, node: str, url: str, **settings: str) -> None:
         """Start the node where the launcher does not look for it: at another port, or in clear text."""
         self._insist_on_settings(settings)
+        if self.deployment.nodes[node].pid:  # else it might be the old process that serves
+            await self.kill(node)
         self.context.transcript.note(f"restart {node} {_shown(settings)}")
         await self.hang_up()
         starting = self.beside(self.deployment.nodes[node].restart(**settings))

@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from holdfast.capability import HOOK, Capability
 from holdfast.catalogue import builtin
 from holdfast.deployment import Deployment, Node, Wanted
+from holdfast.fixtures.tls import client_tls
 from holdfast.observe import Metrics, json_lines
 from holdfast.stream import Stream
 from holdfast.target import Target, load
@@ -67,8 +68,9 @@ async def _looks(target: Target, deployment: Deployment, *, may_disrupt: bool) -
     for spec in target.nodes:
         node = deployment.nodes[spec.name]
         for kind, url in node.urls.items():
-            if kind == "http":
-                yield await _tried(f"node {node.name} answers", partial(_get, url + spec.ready))
+            if kind == "http" or spec.ready_as:
+                shown = deployment.fill(spec.ready_as, node.name)
+                yield await _tried(f"node {node.name} answers", partial(_get, url + spec.ready, shown))
                 if metrics := target.observe.get("metrics"):
                     yield await _tried(f"node {node.name} metrics", partial(_metrics, f"{url}{metrics}"))
     if target.observe.get("redis") is not None:
@@ -88,8 +90,9 @@ async def _tried(what: str, look: Callable[[], Awaitable[str]]) -> Seen:
         return Seen(False, what, str(error) or type(error).__name__)
 
 
-async def _get(url: str) -> str:
-    async with aiohttp.ClientSession() as http, http.get(url) as reply:
+async def _get(url: str, shown: str) -> str:
+    tls = client_tls(Path(shown)) if shown else True
+    async with aiohttp.ClientSession() as http, http.get(url, ssl=tls) as reply:
         if not reply.ok:
             raise RuntimeError(f"GET {url}: {reply.status}")
         return f"GET {url}: {reply.status}"

@@ -65,20 +65,26 @@ def _describe(
     yield f'name = "holdfast reference{f" violating {violate}" if violate else ""}"'
     yield f'spec = "{target.spec}"'
     yield f'version = "{target.version}"'
-    yield 'profile = "store"'
+    yield f'profile = "{"store" if deployment.store else "wire"}"'
     yield f"time_scale = {target.time_scale:g}"
-    for node in deployment.nodes.values():
+    for spec, node in zip(target.nodes, deployment.nodes.values(), strict=True):
         yield f'\n[[node]]\nname = "{node.name}"\nurls = {_inline(dict(node.urls))}'
-    yield f"\n[credentials]\n{_table(target.credentials)}"
+        if spec.ready_as:
+            yield f'ready = "{spec.ready}"\nready_as = "{deployment.fill(spec.ready_as, node.name)}"'
+    yield f"\n[credentials]\n{_table({name: _filled(deployment, value) for name, value in target.credentials.items()})}"
     yield "\n[observe]"
     if deployment.store:
         yield f'redis = "{deployment.store.url}"'
-    yield f'prefix = "{target.observe.get("prefix", "")}"'
-    yield f'metrics = "{target.observe.get("metrics", "")}"'
+    yield from (f'{name} = "{target.observe[name]}"' for name in ("prefix", "metrics") if name in target.observe)
     yield f'events = "{folder}/d1-{{node}}.log"'
     if target.time_scale < 1 and target.scaled_limits:
         yield f"\n[limits]\n{_table(target.scaled_limits)}"
-    yield f"\n[dialect]\n{_table(target.dialect)}"
+    yield f"\n[dialect]\n{_table({name: value for name, value in target.dialect.items() if '{' not in str(value)})}"
+
+
+def _filled(deployment: Deployment, value: Any) -> Any:
+    """Where bundles and tools really are; a path for each node keeps its {node}."""
+    return deployment.fill(value, "{node}") if isinstance(value, str) else value
 
 
 def _inline(table: dict[str, Any]) -> str:

@@ -55,15 +55,15 @@ class Issuer:
     def server(self, ca: Path, name: str, hosts: Iterable[str], out: Path) -> bytes:
         authority, rest = load_bundle(ca), _krypt(ca)
         uris = self.server_uris(self.node_id(out), name)
-        return self._leaf(authority, name, uris, [SERVER, CLIENT], hosts) + rest
+        return self.leaf(authority, name, uris, [SERVER, CLIENT], hosts) + rest
 
     def tc_client(self, ca: Path, name: str) -> bytes:
-        return self._leaf(load_bundle(ca), name, self.tc_client_uris(name), [CLIENT], ())
+        return self.leaf(load_bundle(ca), name, self.tc_client_uris(name), [CLIENT], ())
 
     def sdk_client(self, ca: Path, name: str, claims: Sequence[str]) -> bytes:
-        return self._leaf(load_bundle(ca), name, self.sdk_client_uris(name, claims), [CLIENT], ())
+        return self.leaf(load_bundle(ca), name, self.sdk_client_uris(name, claims), [CLIENT], ())
 
-    def _leaf(
+    def leaf(
         self, authority: Bundle, name: str, uris: list[str], usages: list[x509.ObjectIdentifier], hosts: Iterable[str]
     ) -> bytes:
         key, ca_key, ca = Ed25519PrivateKey.generate(), authority.key, authority.leaf

@@ -7,19 +7,45 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from cryptography import x509
+
 from holdfast.reference.lockd.boot import Boot
-from holdfast.reference.lockd.certificates import server_context
+from holdfast.reference.lockd.certificates import Bundle, load_bundle, server_context
 from holdfast.reference.lockd.http import Call, Http
 from holdfast.reference.lockd.identity import Caller, Identity
-from holdfast.reference.lockd.issue import Issuer
+from holdfast.reference.lockd.issue import CLIENT, EVERYTHING, SERVER, Issuer
 from holdfast.reference.lockd.members import PREFIX, Lease, Members
-from holdfast.reference.lockd.mutants.registry import exclude, violates, violation
+from holdfast.reference.lockd.mutants.registry import violates, violation
 from holdfast.reference.lockd.peers import Peers
 from holdfast.reference.lockd.settings import BadSetting
 from holdfast.reference.lockd.wire import Refusal
 
-exclude("TC-IDENT-01", 1, "the certificate is the bundle's, which the harness makes; the server has no part in it")
-exclude("TC-IDENT-01", 2, "the certificate is the bundle's, which the harness makes; the server has no part in it")
+
+class _ShowsAnother(Identity):
+    """Listens with a certificate that its CA has issued in another way; the bundle itself is the harness's."""
+
+    def another(self, uris: list[str], usages: list[x509.ObjectIdentifier]) -> Bundle:
+        place = Path(self.settings.bundle).parent
+        made = Issuer().leaf(load_bundle(place.parent / "ca.pem"), self.own(), uris, usages, ["*"])
+        shown = place / "shown.pem"
+        shown.write_bytes(made)
+        return load_bundle(shown)
+
+
+@violates("TC-IDENT-01", 1, "The node-id is put into the common name only.")
+class NodeIdInTheCommonName(_ShowsAnother):
+    def listener(self, trusted: tuple[x509.Certificate, ...]) -> ssl.SSLContext | None:
+        return server_context(self.another([EVERYTHING], [SERVER, CLIENT]), trusted)
+
+
+@violates(
+    "TC-IDENT-01",
+    2,
+    "The certificate is issued for serverAuth only, so peers cannot authenticate its outgoing calls.",
+)
+class ServerAuthOnly(_ShowsAnother):
+    def listener(self, trusted: tuple[x509.Certificate, ...]) -> ssl.SSLContext | None:
+        return server_context(self.another(Issuer().server_uris(self.own(), ""), [SERVER]), trusted)
 
 
 @violates("TC-IDENT-02", 1, "The node-id is taken from the common name, so all default bundles share it.")
