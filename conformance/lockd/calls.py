@@ -29,11 +29,11 @@ _PATIENCE_EXTRA = 5.0
 class Calls:
     """Identities of every kind, and calls under any of them."""
 
-    def __init__(self, context: Context, T: SpecTime) -> None:
+    def __init__(self, context: Context, T: SpecTime, deployment: Deployment | None = None) -> None:
         self.context = context
         self.T = T
-        self.deployment: Deployment = context.deployment
-        self.nodes: list[str] = list(context.deployment.nodes)
+        self.deployment = deployment or context.deployment
+        self.nodes: list[str] = list(self.deployment.nodes)
         self.dialect = Dialect.of(context.target.dialect)
         self.listeners: list[Callable[[Request, Answer], None]] = []
         self._sessions: dict[int, tuple[Identity | None, aiohttp.ClientSession]] = {}

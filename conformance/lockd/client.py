@@ -3,8 +3,7 @@
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from holdfast.conformance.lockd import wire
@@ -23,6 +22,12 @@ CLUSTER_LOOK = 0.25
 
 class Lockd(Calls):
     """One target as a check sees it: its nodes, what they show, and waiting for it."""
+
+    async def another(self) -> "Lockd":
+        """The same on a further deployment."""
+        twin = type(self)(self.context, self.T, await self.context.another())
+        self.context.stack.push_async_callback(twin.hang_up)
+        return twin
 
     # ------------------------------------------------------------- nodes
 
@@ -230,14 +235,6 @@ class Lockd(Calls):
 
         _, seen = await self.comes(look, "lease_settled_max", what=f"{node} to have no leader")
         return seen
-
-    @contextmanager
-    def unless_machine_slept(self) -> Iterator[None]:
-        """What is found here is nothing if the machine stood still for long enough to let a lease run out."""
-        now = self.T.now()
-        lately = Moment(now.lo - self.T.membership_ttl, now.hi - self.T.membership_ttl)
-        with self.T.unless(lambda: self.T.held_back(lately), self.T.leader_ttl):
-            yield
 
     # ------------------------------------------------------------- clusters
 
