@@ -31,6 +31,7 @@ class LinkFault:
         self._before = Canary(link.port, self._question)
         self._calm: Seen
         self._loaded: Seen  # as many questions as against the rate, before it
+        self._asked_at_once: asyncio.Task[Seen] | None = None
 
     async def put(self) -> "LinkFault":
         self._calm = await self._before.ask(HEALED)
@@ -43,13 +44,16 @@ class LinkFault:
         except BaseException:
             self._before.close()
             raise
+        if isinstance(self._question, TlsQuestion):  # no server waits long for a first flight
+            self._asked_at_once = asyncio.ensure_future(self._before.ask(self._patience()))
         return self
 
     async def proof(self) -> Receipt:
         if not self._calm.answered:
             return Receipt(f"{self._link.name}: {self._calm.describe()} even before the fault", proven=False)
         fresh, patience, times = Canary(self._link.port, self._ask()), self._patience(), self._times()
-        old, new = await asyncio.gather(self._before.ask(patience, times), fresh.ask(patience, times))
+        standing = self._asked_at_once or self._before.ask(patience, times)
+        old, new = await asyncio.gather(standing, fresh.ask(patience, times))
         fresh.close()
         text = (
             f"{self._link.name}: {self._calm.describe()} before; under {self._fault.kind} on the connection that stood "
