@@ -28,6 +28,7 @@ FAULTS = ("chaos.partition", "chaos.latency", "multi_node")
 # Of the spec's time, so that a hop stays as short against the leases as it is at the spec's own.
 HOP, FAR = 0.3, 6.0
 RESETS, PAIRS = 12, 6
+STRETCHES = 20
 
 
 @verifies("TC-TXN-02", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + two_leader_ttl")
@@ -93,23 +94,28 @@ async def test_c08_follower_isolated(lockd: Lockd, faults: Faults, T: SpecTime) 
 
 
 @verifies(
-    "TC-ELECT-04", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + 40*leader_ttl + rejoin_max"
+    "TC-ELECT-04",
+    part=2,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + 20*(two_leader_ttl + clock_slack)",
 )
 async def test_c10_all_ways_slow(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
-    """Ten minutes on slow ways: no leader change, no list that loses anybody."""
+    """Ten minutes on slow ways: no leader change, no list that loses anybody.
+
+    In stretches: a server hangs up on a canary that stays silent in its handshake for too long.
+    """
     _, leader = await lockd.cluster()
-    async with AsyncExitStack() as stack:
-        for one, other in permutations(lockd.nodes, 2):
-            await stack.enter_async_context(faults.during("delay", f"{one}-{other}", seconds=T.scaled(HOP)))
 
-        async def calm() -> None:
-            await unchanged(lockd, lockd.nodes, leader)
-            assert await lists_equal(lockd), "a list differs"
+    async def calm() -> None:
+        await unchanged(lockd, lockd.nodes, leader)
+        assert await lists_equal(lockd), "a list differs"
 
-        await lockd.throughout(
-            calm, 10 * T.four_leader_ttl, "leader and lists on slow ways", every=T.renew_interval / 2
-        )
-    await unchanged(lockd, lockd.nodes, leader)
+    for _ in range(STRETCHES):
+        async with AsyncExitStack() as stack:
+            for one, other in permutations(lockd.nodes, 2):
+                await stack.enter_async_context(faults.during("delay", f"{one}-{other}", seconds=T.scaled(HOP)))
+            await lockd.throughout(calm, T.two_leader_ttl, "leader and lists", every=T.renew_interval / 2)
 
 
 @verifies(

@@ -1,0 +1,90 @@
+"""Schedules drawn from a seed, while everybody is asked who leads and decisions are asked for everywhere."""
+
+import asyncio
+from functools import partial
+
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.scenarios.stories import together_again
+from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
+from holdfast.faults import Faults
+from holdfast.finding import Finding, expect
+from holdfast.history import Recorder
+from holdfast.invariants import monotonic_tokens, one_leader_per_term, require
+from holdfast.spectime import SpecTime
+
+FAULTS = ("chaos.latency", "chaos.partition", "multi_node")
+# Seconds of the spec's time, of which a fault takes a third at most: no partition outlives two leases.
+STORM = 60
+
+
+@verifies(
+    "TC-ELECT-04",
+    part=3,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + four_leader_ttl + member_expiry_settled + rejoin_max",
+)
+async def test_random_storm(lockd: Lockd, faults: Faults, T: SpecTime, draw: int) -> None:
+    """No two leaders of one term, no decision under a term that is over, and one cluster again afterwards."""
+    first = await _beyond_the_first_term(lockd)
+    recorder, over = Recorder(), asyncio.Event()
+    watchers = [lockd.beside(_watch(lockd, node, recorder, first, over)) for node in lockd.nodes]
+    await faults.storm(draw, STORM)
+    over.set()
+    await asyncio.gather(*watchers)
+
+    last = await together_again(lockd, T.now(), "member_expiry_settled")
+    history = recorder.history()
+    require(await asyncio.to_thread(one_leader_per_term, history))
+    require(await asyncio.to_thread(partial(monotonic_tokens, history, grant="apply", where="argument", repeats=True)))
+    if last.term > first.term:
+        for node in lockd.nodes:
+            await _fenced(lockd, node, first, last)
+
+
+async def _beyond_the_first_term(lockd: Lockd) -> Leader:
+    """A node that is started anew and cut off leads itself at term 1, which the seed accepts; this is later."""
+    _, leader = await lockd.cluster()
+    node = lockd.at(leader.endpoint)
+    expect(await lockd.api_leave(node), ok(), why="the leader leaves")
+    expect(await lockd.come_back(node), ok(), why="and comes back")
+    leader, _ = await lockd.agreed(*lockd.nodes, above=leader.term)
+    return leader
+
+
+async def _watch(lockd: Lockd, node: str, recorder: Recorder, first: Leader, over: asyncio.Event) -> None:
+    """Ask this node who leads, and apply under the term that it names, until the storm is over."""
+    while not over.is_set():
+        with recorder.operation(node, "lead") as call:
+            answer = await lockd.leader(node)
+            leader, counts = answer.leader, answer.has_leader and answer.leader.term >= first.term
+            if counts:
+                call.subject = leader.id
+                call.ok(leader.term)
+            else:
+                call.failed()
+        if counts:
+            await _apply(lockd, node, recorder, leader.term)
+        await lockd.T.sleep(lockd.T.clock_slack / 5, "the next look")
+
+
+async def _apply(lockd: Lockd, node: str, recorder: Recorder, term: int) -> None:
+    """On one node, an apply that was accepted fences all earlier terms off."""
+    with recorder.operation(node, "apply", node, term) as call:
+        one = [participant("default", "k")]
+        answer = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=term), node=node)
+        if answer.ok:
+            call.ok()
+        elif answer.answered:
+            call.failed(answer.code)
+            if answer.code not in ("tc_term_stale", "tc_unavailable"):
+                raise Finding(["200", "tc_term_stale", "tc_unavailable"], answer.describe(), f"an apply at {node}")
+
+
+async def _fenced(lockd: Lockd, node: str, first: Leader, last: Leader) -> None:
+    one = [participant("default", "k")]
+    for term, legal in ((first.term, refused("tc_term_stale")), (last.term, ok(state="commit"))):
+        answer = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=term), node=node)
+        expect(answer, legal, why=f"term {term} at {node} after the storm")
