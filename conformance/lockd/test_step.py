@@ -8,6 +8,7 @@ from holdfast.check import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import per_interval
+from holdfast.conformance.lockd.quorum import nobody_until, survivor_leads
 from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import Answer, Leader, ok, refused
 from holdfast.finding import Finding, Inconclusive, expect
@@ -180,20 +181,6 @@ async def _vanish(node: str, made: list[Spy]) -> Moment:
     return closed
 
 
-async def _nobody_until(lockd: Lockd, node: str, since: Moment) -> None:
-    T = lockd.T
-    await T.sleep_until(since, T.no_leader_from, "the last leader lease to end")
-
-    async def nobody() -> None:
-        asked = time.monotonic()
-        leader = await lockd.valid_leader(node)
-        if asked < since.lo + T.no_leader_until:
-            assert leader is None, f"{node} leads without a quorum: {leader.describe()}"
-
-    left = since.lo + T.no_leader_until - time.monotonic()
-    await lockd.throughout(nobody, left, "no leader without a quorum")
-
-
 @pytest.mark.parametrize("who", ["node", "spy"])
 @verifies("TC-STEP-05", isolation="quiet", nodes=1, waits="4*lease_settled_max + survivor_leads_max")
 async def test_without_a_quorum_of_the_list_nobody_leads(lockd: Lockd, who: str) -> None:
@@ -205,17 +192,8 @@ async def test_without_a_quorum_of_the_list_nobody_leads(lockd: Lockd, who: str)
         for spy in made:
             spy.grant_votes()
     closed = await _vanish(node, made)
-    await _nobody_until(lockd, node, closed)
-    await _survivor_leads(lockd, node, closed)
-
-
-async def _survivor_leads(lockd: Lockd, node: str, since: Moment) -> None:
-    async def alone() -> bool:
-        leader = await lockd.valid_leader(node)
-        return leader is not None and leader.endpoint == lockd.url(node) == next(iter(await lockd.members(node)), "")
-
-    await lockd.comes(alone, "survivor_leads_max", since=since, what="the survivor to lead alone")
-    expect(await lockd.members(node), [lockd.url(node)], why="the lost members have expired")
+    await nobody_until(lockd, node, closed)
+    await survivor_leads(lockd, node, closed)
 
 
 @pytest.mark.parametrize("survivor", ["leader", "follower"])
@@ -234,8 +212,8 @@ async def test_a_single_survivor_waits_for_the_list(lockd: Lockd, survivor: str)
     expect(await lockd.recorded(txn, kept), refused("txn_not_found"), why="nothing is recorded without a leader")
     late = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=kept)
     expect(late, refused("tc_unavailable"), why="an apply without a leader")
-    await _nobody_until(lockd, kept, killed)
-    await _survivor_leads(lockd, kept, killed)
+    await nobody_until(lockd, kept, killed)
+    await survivor_leads(lockd, kept, killed)
 
 
 @verifies("TC-STEP-06", isolation="quiet", nodes=1, waits="2*lease_settled_max + return_at + rejoin_max")
