@@ -43,7 +43,7 @@ class Context:
     audit: Audit
     seed: int
     say_waiting: Callable[[str, float], None]
-    lease: Callable[[AsyncExitStack], Awaitable[Deployment]]
+    lease: Callable[[], Awaitable[Deployment]]
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     transcript: Transcript = field(default_factory=lambda: Transcript(Secrets()))
     warnings: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Context:
 
     async def another(self) -> Deployment:
         """One more deployment like the check's own, until the check ends."""
-        deployment = await self.lease(self.stack)
+        deployment = await self.lease()
         self._further.append(deployment)
         return deployment
 

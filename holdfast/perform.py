@@ -4,7 +4,6 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +91,7 @@ async def perform(
     audit: Audit,
     seed: int,
     say_waiting: Callable[[str, float], None],
-    lease: Callable[[AsyncExitStack], Awaitable[Deployment]],
+    lease: Callable[[], Awaitable[Deployment]],
     attempt: int,
     patience: Patience,
     transcribe: bool = True,

@@ -4,7 +4,6 @@ import asyncio
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,36 +136,36 @@ class Scheduler:
             repeat=job.repeat,
             variant=job.variant,
         )
+        leased: list[Deployment] = []
+
+        async def lease() -> Deployment:
+            leased.append(await self._deployments.lease(job.wanted, job.target, job.timings))
+            return leased[-1]
+
         try:
-            deployment = await self._deployments.lease(job.wanted, job.target, job.timings)
+            await lease()
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
             return broken(attempt, f"the deployment did not start: {error}")
         try:
-            outcome = await self._perform(job, deployment, attempt)
+            outcome = await self._perform(job, leased[0], lease, attempt)
         finally:
-            trouble = await asyncio.shield(self._give_back(deployment))
+            trouble = await asyncio.shield(self._give_back(leased))
         if trouble and outcome.verdict is not Verdict.ERROR:
             return broken(attempt, f"the deployment could not be taken down: {trouble}")
         return outcome
 
-    async def _give_back(self, deployment: Deployment) -> str:
-        """What kept it from being taken down whole, if anything."""
-        try:
-            await self._deployments.give_back(deployment)
-        except Exception as error:  # noqa: BLE001 - it is told with the check's verdict
-            return str(error) or type(error).__name__
-        return ""
+    async def _give_back(self, leased: Sequence[Deployment]) -> str:
+        """What kept them from being taken down whole, if anything."""
+        done = await asyncio.gather(*(self._deployments.give_back(one) for one in leased), return_exceptions=True)
+        return "; ".join(str(error) or type(error).__name__ for error in done if isinstance(error, Exception))
 
-    async def _perform(self, job: Job, deployment: Deployment, attempt: int) -> Outcome:
+    async def _perform(
+        self, job: Job, deployment: Deployment, lease: Callable[[], Awaitable[Deployment]], attempt: int
+    ) -> Outcome:
         def say_waiting(what: str, seconds: float) -> None:
             self._stream.show(
                 "check.waiting", check=job.check, repeat=job.repeat, waiting_for=what, until_s=round(seconds, 2)
             )
-
-        async def lease(until: AsyncExitStack) -> Deployment:
-            another = await self._deployments.lease(job.wanted, job.target, job.timings)
-            until.push_async_callback(self._deployments.give_back, another)
-            return another
 
         return await perform(
             job.spec,
