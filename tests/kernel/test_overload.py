@@ -64,12 +64,17 @@ def test_an_overloaded_machine_excuses_findings_only_where_state_lapses(check: o
             audit=Audit(),
             seed=1,
             say_waiting=lambda _what, _seconds: None,
+            lease=_no_other,
             attempt=1,
             patience=Patience(),
         )
         return outcome.verdict
 
     assert asyncio.run(run()) is verdict
+
+
+async def _no_other() -> Deployment:
+    raise AssertionError("one deployment is enough here")
 
 
 class Queued(Audit):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -84,7 +83,7 @@ def _nobody_hears(_what: str, _seconds: float) -> None:
     return None
 
 
-async def _no_other(_until: AsyncExitStack) -> "Deployment":
+async def _no_other() -> "Deployment":
     raise AssertionError("these tests have one deployment")
 
 
