@@ -241,8 +241,10 @@ class Election:
         self.running_for = term
         tally = await self.votes(term, peers)
         if self.won(tally, peers) and self.own_vote(term):
-            self.running_for = 0
-            return self.win(term, started, tally)
+            started = self.clock.monotonic()
+            if await self.confirmed(term, peers):
+                self.running_for = 0
+                return self.win(term, started, tally)
         await self.release_everywhere(term, peers)
         self.running_for = 0
         self._lost += 1
@@ -250,6 +252,14 @@ class Election:
             "tc.leader.election.failed", term=term, grants=tally.grants, quorum=self.quorum(len(peers))
         )
         return self.backoff(self._lost - 1)
+
+    async def confirmed(self, term: int, peers: Sequence[str]) -> bool:
+        """Nobody leads by votes alone: a vote that is released takes its term back, for somebody else to lead in."""
+        tally = await self.count(self.renewals(term, peers), self.quorum(len(peers)))
+        return self.won(tally, peers) and self.own_vote(term)
+
+    def renewals(self, term: int, peers: Sequence[str]) -> list[Coroutine[Any, Any, bool]]:
+        return [self.ask_renewal(peer, term) for peer in peers if peer != self.me]
 
     async def votes(self, term: int, peers: Sequence[str]) -> Tally:
         """The own slot is taken first and counts like any other vote; without it there is no round."""
@@ -301,7 +311,7 @@ class Election:
         self._lost = 0
         self.leading = Leading(term, started + self.ttl())
         self.slot.renew(self.identity, term, self.leading.expires - self.clock.monotonic())
-        self._renew_due = self.clock.monotonic()
+        self._renew_due = started + self.renew_every()
         self.node.events.emit(
             "tc.leader.elected", leader_id=self.identity, leader_endpoint=self.me, term=term, grants=tally.grants
         )
@@ -325,8 +335,7 @@ class Election:
 
     async def renew(self, leading: Leading, peers: tuple[str, ...], started: float) -> None:
         self._renew_due = started + self.renew_every()
-        others = [self.ask_renewal(peer, leading.term) for peer in peers if peer != self.me]
-        tally = await self.count(others, self.quorum(len(peers)))
+        tally = await self.count(self.renewals(leading.term, peers), self.quorum(len(peers)))
         if self.leading != leading:  # a leave came in between
             return
         if self.won(tally, peers) and self.own_vote(leading.term):

@@ -1,8 +1,8 @@
 """The lease slot of a node (spec: Terms and leases, Observed leader): its vote, or the leader it knows.
 
 A slot that an acquire has set is a vote: it keeps others out, but names no leader. A renewal, or a peer that reports
-the leader, makes it observed. A term that was voted for once is over with that vote, however it ends: its candidate may
-have led for a moment, and nobody else must lead in the same term.
+the leader, makes it observed. A vote that is released takes its term back with it, since its candidate has lost; one
+that merely lapses does not, since its candidate may have led for a moment.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +25,7 @@ class Slot:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.held = Held()
+        self.highest_observed = 0
         self.released = ("", 0)
 
     def live(self) -> bool:
@@ -53,7 +54,9 @@ class Slot:
 
     def renew(self, leader_id: str, term: int, ttl: float) -> Held:
         self.check_renew(leader_id, term)
-        return self.hold(replace(self.held, observed=True), ttl)
+        held = self.hold(replace(self.held, observed=True), ttl)
+        self.highest_observed = max(self.highest_observed, term)
+        return held
 
     def check_renew(self, leader_id: str, term: int) -> None:
         if term < self.held.term:
@@ -74,13 +77,14 @@ class Slot:
     def free(self) -> None:
         if self.held.observed:
             self.released = (self.held.leader_id, self.held.term)
-        self.held = Held(term=self.held.term)
+        self.held = Held(term=self.held.term if self.held.observed else self.highest_observed)
 
     def follow(self, leader_id: str, endpoint: str, term: int, expires_at: int) -> bool:
         """Take up a leader that a peer reports: never a lower term, never a second leader of a term."""
         ttl = (expires_at - self.clock.wall_ms()) / 1000
         if ttl <= 0 or not self.may_follow(leader_id, term, ttl):
             return False
+        self.highest_observed = max(self.highest_observed, term)
         self.held = Held(leader_id, endpoint, term, self.clock.monotonic() + ttl, expires_at, observed=True)
         return True
 

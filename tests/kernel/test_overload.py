@@ -23,6 +23,9 @@ class Starved:
     def run_queue_wait(self) -> float:
         return 3 * time.monotonic()
 
+    async def trouble(self) -> str:
+        return ""
+
 
 class Lapsing:
     @classmethod
