@@ -215,8 +215,7 @@ class Calls:
     async def hang_up(self) -> None:
         """Close every connection: one to a node that has ended would only be found dead by the next call."""
         sessions, self._sessions = list(self._sessions.values()), {}
-        for _, session in sessions:
-            await session.close()
+        await asyncio.shield(asyncio.gather(*(session.close() for _, session in sessions)))
 
 
 def _no_answer(text: str, sent: float, *, failed: bool = False) -> Answer:
