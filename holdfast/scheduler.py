@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from holdfast.verdict import Verdict
 
 # Many checks wait at the spec's own time, few work; at a small scale the same work is packed closer.
 OVERLAP_SCALED, OVERLAP_SPEC_TIME = 24, 96
+STORMS_A_CORE = 5
 # A check that plans to wait less than this is nearly all work. Few of those run at a time, beside the waiting ones
 # and from the start: together at the end they would only slow each other down, and read as a slow target.
 BUSY_BELOW, BUSY_AT_ONCE = 2.5, 2
@@ -66,8 +68,10 @@ class Job:
 Done = Callable[[Job, Outcome], None]
 
 
-def overlap_for(scale: float) -> int:
-    return OVERLAP_SPEC_TIME if scale >= 1 else OVERLAP_SCALED
+def overlap_for(scale: float, *, storms: bool = False) -> int:
+    """Storms are at work all the time, each on a deployment of its own."""
+    most = OVERLAP_SPEC_TIME if scale >= 1 else OVERLAP_SCALED
+    return min(most, STORMS_A_CORE * (os.cpu_count() or 1)) if storms else most
 
 
 class Scheduler:

@@ -84,7 +84,7 @@ class CheckSession:
         self.target = _target(options)
         self.catalogue = builtin(self.target.spec)
         self.timings = self.target.timings(self.catalogue)
-        self.overlap = options.overlap or overlap_for(self.target.time_scale)
+        self.overlap = options.overlap or overlap_for(self.target.time_scale, storms=bool(options.random))
         events = options.results / "events.jsonl" if options.results else None
         self.stream = Stream(events)
         self._plan = Plan()
