@@ -80,9 +80,9 @@ class LinkFault:
                 return 2 * self._span(1) + HEALED
             case "rate":
                 return 4 * SLOWED + HEALED
-            case "reset":  # the new connection has to answer
-                return HEALED
-        return SILENCE
+            case "stall" | "lose":
+                return SILENCE
+        return HEALED  # gone it is sooner
 
     def _times(self) -> int:
         """Against a rate a question is asked so often that its bytes need long enough to be sure of it."""
