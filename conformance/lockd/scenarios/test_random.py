@@ -20,6 +20,8 @@ FAULTS = ("chaos.latency", "chaos.partition", "multi_node")
 # Seconds of the spec's time. A strike with its proof is over within one leader TTL and the next one not before another,
 # so that at most one announce is missed: two halves that each believe to be all there is may both lead, by the spec.
 STORM = 110
+# By each node in a leader TTL.
+LOOKS = 10
 STRIKES = Strength(strikes=3, longest=10, rest=20, apart=True)
 
 
@@ -86,7 +88,7 @@ async def _watch(lockd: Lockd, node: str, recorder: Recorder, over: asyncio.Even
                 call.failed()
         if counts:
             await _apply(lockd, node, recorder, leader.term)
-        await lockd.T.sleep(lockd.T.clock_slack / 2, "the next look")
+        await lockd.T.sleep(lockd.T.leader_ttl / LOOKS, "the next look")
 
 
 async def _apply(lockd: Lockd, node: str, recorder: Recorder, term: int) -> None:
