@@ -283,8 +283,12 @@ class LongPause(Election):
     "Candidates neither stagger nor draw random pauses, so in part of the kills the survivors keep splitting the vote.",
 )
 class NoPause(Election):
-    def stagger(self, peers: Sequence[str]) -> float:  # noqa: ARG002  # the seam's form
-        return 0.0
+    def stagger(self, peers: Sequence[str]) -> float:
+        return self.until_the_beat() if len(peers) > 1 else 0.0
 
     def backoff(self, lost: int) -> float:  # noqa: ARG002  # the seam's form
-        return 0.0
+        return self.until_the_beat()
+
+    def until_the_beat(self) -> float:
+        """The same moment on all nodes."""
+        return 0.2 - self.clock.wall_ms() % 200 / 1000
