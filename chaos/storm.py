@@ -5,9 +5,11 @@ neither could be proven. Of a drawn storm the seed decides which of the two; nod
 """
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations, product
 from pathlib import Path
 from typing import Self
@@ -99,18 +101,20 @@ class ScheduledStorm:
         # Faults take real time to be proven, so the shortest are as long as that whatever the scale.
         longest = strength.longest or seconds / 3
         shortest = min(max(seconds / 10, 1 / scale), longest)
-        drawn = draw(
-            seed,
-            strength.strikes,
-            struck,
-            kinds,
-            seconds,
+        fitted = partial(
+            draw,
+            subjects=struck,
+            kinds=kinds,
+            duration=seconds,
             shortest=shortest,
             longest=longest,
             rest=strength.rest,
             known=CARRIED,
         )
-        return cls(drawn.scaled(scale))
+        for strikes in range(strength.strikes, 1, -1):  # fewer, where rests leave no room for all
+            with contextlib.suppress(ScheduleError):
+                return cls(fitted(seed, strikes).scaled(scale))
+        return cls(fitted(seed, 1).scaled(scale))
 
     def lines(self) -> Sequence[str]:
         return self.schedule.describe().splitlines()

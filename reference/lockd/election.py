@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.reference.lockd.peers import PeerFailed
+from holdfast.reference.lockd.seen import Seen, read_seen
 from holdfast.reference.lockd.store import StoreUnavailable
 from holdfast.reference.lockd.wire import Refusal, present
 
@@ -33,16 +34,6 @@ class Leading:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a peer answers to GET /v1/tc/leader."""
-
-    leader_id: str = ""
-    leader_endpoint: str = ""
-    term: int = 0
-    expires_at: int = 0
-
-
-@dataclass(frozen=True)
 class Tally:
     grants: int
     answered: int
@@ -58,6 +49,7 @@ class Election:
         self.leading: Leading | None = None
         self.running_for = 0
         self.highest_heard = 0
+        self.outranked = False
         self.wake = asyncio.Event()
         self._renew_due = 0.0
         self._lost = 0
@@ -302,13 +294,17 @@ class Election:
 
     async def lease_call(self, peer: str, verb: str, body: dict[str, Any]) -> bool:
         url = f"{peer}/v1/tc/lease/{verb}"
-        return (await self.node.peers.call("election", "POST", url, body, limit=self.round_limit())).ok
+        reply = await self.node.peers.call("election", "POST", url, body, limit=self.round_limit())
+        if reply.body.get("error") == "tc_term_stale" and self.leading and self.leading.term == body["term"]:
+            self.outranked = True
+        return reply.ok
 
     def ttl_ms(self) -> int:
         return round(self.ttl() * 1000)
 
     def win(self, term: int, started: float, tally: Tally) -> float:
         self._lost = 0
+        self.outranked = False
         self.leading = Leading(term, started + self.ttl())
         self.slot.renew(self.identity, term, self.leading.expires - self.clock.monotonic())
         self._renew_due = started + self.renew_every()
@@ -334,6 +330,9 @@ class Election:
         return leading.expires > now and self.own_vote(leading.term)
 
     async def renew(self, leading: Leading, peers: tuple[str, ...], started: float) -> None:
+        if self.outranked:  # a member that was apart knows a higher term, and follows nobody below it
+            await self.step_down(peers)
+            return
         self._renew_due = started + self.renew_every()
         tally = await self.count(self.renewals(leading.term, peers), self.quorum(len(peers)))
         if self.leading != leading:  # a leave came in between
@@ -387,14 +386,3 @@ async def heard(call: Coroutine[Any, Any, bool]) -> bool | None:
         return await call
     except PeerFailed:
         return None
-
-
-def read_seen(body: Any) -> Seen:
-    """A peer's word is checked like a caller's: what has the wrong form says nothing."""
-    texts = [body.get(name) or "" for name in ("leader_id", "leader_endpoint")]
-    numbers = [body.get(name) or 0 for name in ("term", "expires_at")]
-    if not all(isinstance(each, str) for each in texts):
-        return Seen()
-    if not all(isinstance(each, int) and each >= 0 for each in numbers):
-        return Seen()
-    return Seen(texts[0], texts[1], numbers[0], numbers[1])

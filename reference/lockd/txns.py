@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.reference.lockd.election import Seen
 from holdfast.reference.lockd.ids import is_xid
 from holdfast.reference.lockd.peers import PeerFailed
+from holdfast.reference.lockd.seen import Seen
 from holdfast.reference.lockd.wire import Refusal, list_of, number_of, present, term_of, text_of
 
 if TYPE_CHECKING:

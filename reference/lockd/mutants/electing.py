@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.reference.lockd.boot import Boot
-from holdfast.reference.lockd.election import Election, Seen, Tally
+from holdfast.reference.lockd.election import Election, Tally
 from holdfast.reference.lockd.http import Call, Http
 from holdfast.reference.lockd.mutants.registry import violates
 from holdfast.reference.lockd.peers import Peers
+from holdfast.reference.lockd.seen import Seen
 from holdfast.reference.lockd.slot import Held, Slot
 
 

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.reference.lockd.election import Election, Leading, Seen, Tally
+from holdfast.reference.lockd.election import Election, Leading, Tally
 from holdfast.reference.lockd.mutants.registry import violates
+from holdfast.reference.lockd.seen import Seen
 from holdfast.reference.lockd.slot import Held
 
 

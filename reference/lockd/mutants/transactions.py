@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast.reference.lockd.election import Seen
 from holdfast.reference.lockd.identity import Caller
 from holdfast.reference.lockd.mutants.registry import violates
+from holdfast.reference.lockd.seen import Seen
 from holdfast.reference.lockd.txns import Request, Txns, outcome
 from holdfast.reference.lockd.wire import Refusal
 

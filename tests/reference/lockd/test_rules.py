@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference.lockd.election import Election, Leading, Seen, read_seen
+from holdfast.reference.lockd.election import Election, Leading
 from holdfast.reference.lockd.endpoints import normal_endpoint
 from holdfast.reference.lockd.identity import Caller, Identity, node_id_of
 from holdfast.reference.lockd.ids import is_xid, uuid7
@@ -13,6 +13,7 @@ from holdfast.reference.lockd.loop import Loop
 from holdfast.reference.lockd.members import Members
 from holdfast.reference.lockd.registry import Registry
 from holdfast.reference.lockd.rmloop import RmLoop
+from holdfast.reference.lockd.seen import Seen, read_seen
 from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
 from holdfast.reference.lockd.slot import Slot
 from holdfast.reference.lockd.store import Island, MemoryBackend

@@ -67,6 +67,27 @@ async def test_a_lost_renewal_quorum_ends_the_leadership_with_its_lease() -> Non
         assert seen["term"] > term
 
 
+async def test_a_leader_gives_way_to_a_higher_term_that_a_member_knows() -> None:
+    async with world() as w, spy(w) as willing, spy(w) as apart:
+        await until(partial(sends, willing, "tc/lease/renew", 3))
+        seen = await until(partial(leads, w))
+        stale = (409, {"error": "tc_term_stale"})
+        apart.script |= {
+            "/v1/tc/lease/acquire": stale,
+            "/v1/tc/lease/renew": stale,
+            "/v1/tc/leader": (200, {"term": 70}),
+        }
+        await until(partial(sends, willing, "tc/lease/release"), TTL)
+        assert willing.calls("tc/lease/release")[-1].body["term"] == seen["term"]
+        apart.grant_votes()
+
+        async def above() -> bool:
+            now = await leads(w)
+            return bool(now and now["term"] > 70)
+
+        assert await until(above, 2 * TTL)
+
+
 async def test_a_restarted_node_that_is_alone_runs_above_the_terms_of_its_seeds() -> None:
     async with world() as w, spy(w, member=False) as seed:
         seed.script["/v1/tc/leader"] = (200, {"term": 41})

@@ -1,0 +1,23 @@
+"""What a peer answers to GET /v1/tc/leader."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Seen:
+    leader_id: str = ""
+    leader_endpoint: str = ""
+    term: int = 0
+    expires_at: int = 0
+
+
+def read_seen(body: Any) -> Seen:
+    """A peer's word is checked like a caller's: what has the wrong form says nothing."""
+    texts = [body.get(name) or "" for name in ("leader_id", "leader_endpoint")]
+    numbers = [body.get(name) or 0 for name in ("term", "expires_at")]
+    if not all(isinstance(each, str) for each in texts):
+        return Seen()
+    if not all(isinstance(each, int) and each >= 0 for each in numbers):
+        return Seen()
+    return Seen(texts[0], texts[1], numbers[0], numbers[1])
