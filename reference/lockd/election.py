@@ -50,6 +50,7 @@ class Election:
         self.running_for = 0
         self.highest_heard = 0
         self.outranked = False
+        self._outranked_rounds = 0
         self.wake = asyncio.Event()
         self._renew_due = 0.0
         self._lost = 0
@@ -303,7 +304,7 @@ class Election:
         return round(self.ttl() * 1000)
 
     def win(self, term: int, started: float, tally: Tally) -> float:
-        self._lost = 0
+        self._lost = self._outranked_rounds = 0
         self.outranked = False
         self.leading = Leading(term, started + self.ttl())
         self.slot.renew(self.identity, term, self.leading.expires - self.clock.monotonic())
@@ -330,7 +331,7 @@ class Election:
         return leading.expires > now and self.own_vote(leading.term)
 
     async def renew(self, leading: Leading, peers: tuple[str, ...], started: float) -> None:
-        if self.outranked:  # a member that was apart knows a higher term, and follows nobody below it
+        if self.must_give_way():
             await self.step_down(peers)
             return
         self._renew_due = started + self.renew_every()
@@ -341,6 +342,14 @@ class Election:
             self.renewed(leading, started)
         else:
             self.on_renew_failed(leading, tally, peers)
+
+    def must_give_way(self) -> bool:
+        """A member that was apart may know a higher term for good, and follows nobody below it. One that is only just
+        running for a term has forgotten it before a lease is over.
+        """
+        self._outranked_rounds = self._outranked_rounds + 1 if self.outranked else 0
+        self.outranked = False
+        return self._outranked_rounds * self.renew_every() >= self.ttl()
 
     def renewed(self, leading: Leading, started: float) -> None:
         self.leading = Leading(leading.term, started + self.ttl())

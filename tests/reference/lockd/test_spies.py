@@ -77,7 +77,7 @@ async def test_a_leader_gives_way_to_a_higher_term_that_a_member_knows() -> None
             "/v1/tc/lease/renew": stale,
             "/v1/tc/leader": (200, {"term": 70}),
         }
-        await until(partial(sends, willing, "tc/lease/release"), TTL)
+        await until(partial(sends, willing, "tc/lease/release"), 3 * TTL)
         assert willing.calls("tc/lease/release")[-1].body["term"] == seen["term"]
         apart.grant_votes()
 
