@@ -282,7 +282,11 @@ class Lockd(Calls):
     # ------------------------------------------------------------- side work
 
     async def parallel(self, work: Iterable[Callable[[], Awaitable[R]]]) -> list[R]:
-        return await asyncio.gather(*(call() for call in work))
+        """All of them at once; where one finds something, the others end with the check."""
+        tasks = [asyncio.ensure_future(call()) for call in work]
+        for task in tasks:
+            self.context.stack.push_async_callback(_end, task)
+        return await asyncio.gather(*tasks)
 
     def beside(self, work: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
         """Work that goes on beside the check, and ends with it at the latest."""

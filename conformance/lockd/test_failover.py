@@ -1,8 +1,8 @@
 """Crash recovery over many independent kills (the one percentile of the catalogue, and it is ours)."""
 
-import asyncio
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.check import verifies
 from holdfast.conformance.lockd import wire
@@ -34,7 +34,7 @@ async def test_crash_recovery_keeps_its_percentile(lockd: Lockd, T: SpecTime) ->
     further = CLUSTERS - 1 if lockd.context.target.startable else 0
     clusters = [lockd, *[await lockd.another() for _ in range(further)]]
     began, kills = T.now(), math.ceil(wanted / len(clusters))
-    parts = await asyncio.gather(*(_kill_leaders(cluster, kills) for cluster in clusters))
+    parts = await lockd.parallel([partial(_kill_leaders, cluster, kills) for cluster in clusters])
     recoveries = [recovery for part in parts for recovery in part]
     for quantile in (0.5, T.count("failover_percentile") / 100):
         T.percentile(

@@ -1,6 +1,5 @@
 """RM registry (seed: Periodic RM registration; Register; Unregister; Replica requests)."""
 
-import asyncio
 from functools import partial
 
 import pytest
@@ -28,9 +27,8 @@ async def test_a_server_keeps_registering_at_every_member(lockd: Lockd) -> None:
     node = lockd.lone
     pair = await spy_members(lockd, node, 2)
     own_ones = partial(_is_own, lockd)
-    await asyncio.gather(
-        *(per_interval(spy, wire.REGISTER, 3, period="rm_register_period", where=own_ones) for spy in pair)
-    )
+    regular = partial(per_interval, path=wire.REGISTER, count=3, period="rm_register_period", where=own_ones)
+    await lockd.parallel([partial(regular, spy) for spy in pair])
     mine = {await lockd.backend_of(node)}
     for spy in pair:
         own = [call for call in spy.got(wire.REGISTER) if _is_own(lockd, call)]

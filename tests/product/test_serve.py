@@ -3,6 +3,7 @@
 import shlex
 import signal
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,10 @@ STANDING_TOGETHER = ("AD-ADMIT-01", "AD-STATE-01", "AD-SEC-05", "AD-ADMIT-06", "
 
 
 @contextmanager
-def served(folder: Path, *words: str) -> Iterator[str]:
+def served(folder: Path, *words: str, key: str = "admission") -> Iterator[str]:
     """The descriptor of what stands; nothing stands any more afterwards."""
     descriptor = folder / "served.toml"
-    with started(folder, "serve", "admission", *words, "--descriptor", str(descriptor)) as server:
+    with started(folder, "serve", key, *words, "--descriptor", str(descriptor)) as server:
         assert server.stdout is not None
         printed = read_descriptor(server)
         assert descriptor.read_text().strip() == printed.strip()
@@ -96,3 +97,13 @@ def test_what_is_served_goes_with_the_server(tmp_path: Path, signum: signal.Sign
         server.send_signal(signum)
         server.wait(SOON)
         until(lambda: not before.left() and not look(tmp_path / "scratch"), SOON, "the machine is as it was before")
+
+
+def test_served_nodes_behind_mutual_tls_say_where_their_bundles_are(tmp_path: Path) -> None:
+    with served(tmp_path, "--nodes", "1", key="lockd") as descriptor:
+        told = tomllib.loads(Path(descriptor).read_text())["credentials"]
+        assert all(Path(told[name]).is_file() for name in ("ca", "tc_client_bundle"))
+        assert Path(told["server_bundle"].replace("{node}", "a")).is_file()
+        ended = holdfast(tmp_path, "doctor", descriptor)
+        assert ended.code == 0, ended.text
+    assert not Path(told["ca"]).exists()
