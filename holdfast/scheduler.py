@@ -28,7 +28,7 @@ STORMS_A_CORE = 5
 BUSY_BELOW, BUSY_AT_ONCE = 2.5, 2
 # Checks start one after the other, the next when the loop has come to rest, or after this long: what is under way needs
 # its processor, and on a crowded machine fewer at a time get further than many.
-START_PATIENCE = 1.0
+START_PATIENCE = 0.5
 
 
 @dataclass(frozen=True)

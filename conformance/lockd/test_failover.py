@@ -26,6 +26,7 @@ class Recovery:
     "TC-ELECT-10",
     isolation="disruptive",
     nodes=3,
+    heavy=True,
     waits="cluster_leader_max + 15*(failover_p95_max + rejoin_max)",
 )
 async def test_crash_recovery_keeps_its_percentile(lockd: Lockd, T: SpecTime) -> None:
