@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import queue
+import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
@@ -201,4 +202,12 @@ def _new_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+    loop = uvloop.new_event_loop()
+    loop.set_exception_handler(_forget_handshakes)
+    return loop
+
+
+def _forget_handshakes(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Of a connection that is given up while it shakes hands uvloop leaves a future behind that nobody waits for."""
+    if "future" not in context or not isinstance(context.get("exception"), ssl.SSLError):
+        loop.default_exception_handler(context)
