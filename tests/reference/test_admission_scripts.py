@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference.admission.mutants.registry import Mutant, all_mutants, apply, violates, violation
+from holdfast.reference.admission.mutants.registry import all_mutants, apply, violates, violation
 from holdfast.reference.admission.mutants.split import Recording
 from holdfast.reference.admission.parts import Parts
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.scripts import MAINS, Scripts, functions, literal, with_body
 from holdfast.reference.admission.settings import BadSetting, Settings
+from holdfast.reference.violations import Mutant
 
 CATALOGUE = Path(__file__).parents[2] / "conformance" / "admission" / "requirements.toml"
 
@@ -87,7 +88,7 @@ def test_every_mutant_quotes_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize("mutant", all_mutants().values(), ids=lambda mutant: mutant.name)
-def test_every_mutant_replaces_one_seam(mutant: Mutant) -> None:
+def test_every_mutant_replaces_one_seam(mutant: Mutant[Parts]) -> None:
     parts, whole = Parts(), Parts()
     mutant.install(parts)
     changed = [name for name in vars(whole) if getattr(parts, name) != getattr(whole, name)]

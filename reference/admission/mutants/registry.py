@@ -51,43 +51,20 @@ Which seam for which effect (Lua functions are written `name`, methods `Part.nam
 Every part finds the others as `self.node.<part>`. A mutant stays two to five lines; if it grows, a seam is missing.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 from holdfast.reference.admission import mutants
 from holdfast.reference.admission.parts import Parts
 from holdfast.reference.admission.settings import BadSetting, Settings
+from holdfast.reference.violations import Mutant, Violations
 
 SettingsChange = Callable[[Settings], Mapping[str, Any]]
-Seam = TypeVar("Seam", bound=type[Any])
 
-_SUPPORT = {"registry", "rescripted", "split"}
-
-
-@dataclass(frozen=True)
-class Mutant:
-    requirement: str
-    number: int
-    sentence: str
-    install: Callable[[Parts], None]
-    also: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return f"{self.requirement}/{self.number}"
-
-
-_known: dict[str, Mutant] = {}
-_excluded: dict[str, str] = {}
-
-
-def _register(mutant: Mutant) -> None:
-    if mutant.name in _known:
-        raise ValueError(f"There are two mutants named {mutant.name}; one violation has one mutant.")
-    _known[mutant.name] = mutant
+_violations = Violations(mutants, Parts, support=frozenset({"registry", "rescripted", "split"}), example="AD-RATE-03/1")
+violates, exclude = _violations.violates, _violations.exclude
+all_mutants, excluded = _violations.all_mutants, _violations.excluded
 
 
 def violation(
@@ -112,49 +89,12 @@ def violation(
         if settings is not None:
             parts.settings = lambda given: replace(given, **settings(given))
 
-    _register(Mutant(requirement, number, sentence, install, also))
-
-
-def violates(requirement: str, number: int, sentence: str, *, also: tuple[str, ...] = ()) -> Callable[[Seam], Seam]:
-    """Registers a subclass of a part as a mutant."""
-
-    def register(part: Seam) -> Seam:
-        name = _part_of(part)
-        _register(Mutant(requirement, number, sentence, lambda parts: setattr(parts, name, part), also))
-        return part
-
-    return register
-
-
-def _part_of(part: type[Any]) -> str:
-    """The name of the part that a class can stand for."""
-    for each in fields(Parts):
-        if isinstance(each.default, type) and issubclass(part, each.default):
-            return each.name
-    raise TypeError(f"{part.__name__} is no subclass of a part; see parts.py.")
-
-
-def exclude(requirement: str, number: int, reason: str) -> None:
-    """Registers why a violation has no mutant; the kill matrix shows the reason."""
-    _excluded[f"{requirement}/{number}"] = reason
-
-
-def excluded() -> Mapping[str, str]:
-    all_mutants()
-    return dict(_excluded)
-
-
-def all_mutants() -> Mapping[str, Mutant]:
-    for module in pkgutil.iter_modules(mutants.__path__):
-        if module.name not in _SUPPORT:
-            importlib.import_module(f"{mutants.__name__}.{module.name}")
-    return dict(sorted(_known.items()))
+    _violations.register(Mutant(requirement, number, sentence, install, also))
 
 
 def apply(name: str, parts: Parts) -> None:
-    known = all_mutants()
-    if name not in known:
-        near = [each for each in known if each.startswith(name.partition("/")[0])]
-        hint = f"known for this requirement: {', '.join(near)}" if near else "there is none for this requirement"
-        raise BadSetting(f"No violation {name!r}: {hint}. Write it as ID/n, for example AD-RATE-03/1.")
-    known[name].install(parts)
+    try:
+        mutant = _violations.find(name)
+    except LookupError as error:
+        raise BadSetting(str(error)) from None
+    mutant.install(parts)
