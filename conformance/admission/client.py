@@ -66,12 +66,8 @@ class Admission:
 
     async def tidy_up(self) -> None:
         """Leave nothing on a target that later checks share with this one."""
-        await self.parallel(
-            [
-                partial(self._exchange, self.url(), request, _bearer(user))
-                for request, user in self._footprint.farewells()
-            ]
-        )
+        for calls in self._footprint.farewells():
+            await self.parallel([partial(self._exchange, self.url(), call, _bearer(user)) for call, user in calls])
 
     # ------------------------------------------------------------- subjects
 
@@ -227,6 +223,17 @@ class Admission:
     async def total(self, name: str, **labels: str) -> float:
         """A counter is each node's own, so that only the sum over the nodes says what was counted."""
         return sum(metrics.total(name, **labels) for metrics in await self.metrics_of_all())
+
+    async def sessions_of_others(self) -> float:
+        """What the gauge of sessions stands at before a check adds its own, once it stands still.
+
+        On a target that we did not start, sessions of earlier checks may have lost their clients: they end by
+        themselves, and not in the middle of a count. What is there after that is somebody else's and stays.
+        """
+        end = time.monotonic() + self.T.timings.evaluate(self.context.catalogue.settle)
+        while (count := (await self.metrics()).total("session_active_current")) and time.monotonic() < end:
+            await self.T.sleep(self.T.wait_tolerance, "sessions of others end")
+        return count
 
     async def settles(self, look: Callable[[], Awaitable[R]], *legal: Any, why: str) -> R:
         """Counters and log lines may be a moment behind the answer; what is not right by `prompt_never` is wrong."""

@@ -24,9 +24,7 @@ class Footprint:
         elif answer.outcome == "queued" and isinstance(request.body, dict):
             self._places[str(request.body.get("characterId"))] = (instance, user)
 
-    def farewells(self) -> Iterator[tuple[Request, User]]:
-        """The calls that end all of it; those in line first, so that nobody moves up meanwhile."""
-        for character, (instance, user) in self._places.items():
-            yield wire.unqueue(instance, character), user
-        for session, (instance, user) in self._sessions.items():
-            yield wire.leave(instance, session), user
+    def farewells(self) -> Iterator[list[tuple[Request, User]]]:
+        """The calls that end all of it, in two rounds: nobody may be left in line when slots become free."""
+        yield [(wire.unqueue(instance, character), user) for character, (instance, user) in self._places.items()]
+        yield [(wire.leave(instance, session), user) for session, (instance, user) in self._sessions.items()]
