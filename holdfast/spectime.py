@@ -149,29 +149,43 @@ class SpecTime:
         quantile: float,
         *,
         spans: Sequence[Moment] | None = None,
+        queued: Sequence[float] | None = None,
         since: Moment | None = None,
     ) -> None:
         """By order statistics on independent trials; too few samples is never a pass.
 
         With `spans`, from when to when each sample ran, our own lag excuses only the samples that it fell upon. With
-        `since`, when the sampling began, nodes that got no processor meanwhile are excused altogether.
+        `queued`, what the nodes of each sample stood in run queues, that excuses this sample too. With `since`, when
+        the sampling began, nodes that got no processor meanwhile are excused altogether.
         """
         scaled, bound = self.timings.of(budget), upper_bound(list(samples), quantile)
         if bound.value is None:
             raise Inconclusive(f"{budget}: {bound.samples} samples, {bound.needed} are needed for P{quantile * 100:g}")
         elapsed = Elapsed(bound.value, bound.value)
         limit, note = scaled.seconds, f"P{quantile * 100:g} of {bound.samples}"
-        explained = math.inf if self._starved(since) else self._lag_in(samples, quantile, bound.value, spans)
+        starved = self._starved(since)
+        explained = math.inf if starved else self._lag_in(samples, quantile, bound.value, spans, queued)
         judgement = judge_at_most(elapsed, limit, explained)
         self._record(scaled, limit, 0.0, elapsed, judgement, _room(limit - bound.value, limit), note)
         self._conclude(scaled, judgement, elapsed, f"{note} under {limit:.3f} s")
 
-    def _lag_in(self, samples: Sequence[float], quantile: float, bound: float, spans: Sequence[Moment] | None) -> float:
-        """By how much the percentile would be lower without our own lag."""
+    def _lag_in(
+        self,
+        samples: Sequence[float],
+        quantile: float,
+        bound: float,
+        spans: Sequence[Moment] | None,
+        queued: Sequence[float] | None,
+    ) -> float:
+        """By how much the percentile would be lower on a machine that holds nobody back."""
         lag_between = self._context.audit.lag_between
         if spans is None:
             return lag_between(self._context.transcript.started, time.monotonic())
-        own = [sample - lag_between(span.lo, span.hi) for sample, span in zip(samples, spans, strict=True)]
+        waits = queued or [0.0] * len(samples)
+        own = [
+            sample - lag_between(span.lo, span.hi) - wait
+            for sample, span, wait in zip(samples, spans, waits, strict=True)
+        ]
         without = upper_bound(own, quantile).value
         return bound - without if without is not None else 0.0
 
