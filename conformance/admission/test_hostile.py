@@ -6,17 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hypothesis import strategies
-
+from holdfast import byhand
 from holdfast.bridge import Call, in_thread
 from holdfast.check import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.generated import try_examples
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.wire import coded, refused, status, success, turned_away
 from holdfast.finding import expect
+from holdfast.generated import json_values, try_examples
 
 # A hundred requests are done in a second, but not on a machine that is busy otherwise.
 WORK = "5*prompt"
@@ -77,7 +76,7 @@ class Trial:
 
 async def _try_all(admission: Admission, trials: Iterable[Trial], *legal: Any) -> None:
     async def attempt(trial: Trial) -> None:
-        request = rawtcp.request(trial.method, trial.path, trial.headers, trial.body)
+        request = byhand.request(trial.method, trial.path, trial.headers, trial.body)
         expect(await rawtcp.exchange(admission, [request]), *legal, why=trial.describe())
 
     await admission.parallel([functools.partial(attempt, trial) for trial in trials], at_once=8)
@@ -247,27 +246,9 @@ def _bad_settings(arena: str, character: str, said: Mapping[str, str]) -> list[T
     return [Trial(method, path, said, body) for method, path, body in calls]
 
 
-def _json_bodies() -> strategies.SearchStrategy[Any]:
-    leaves = strategies.one_of(
-        strategies.none(),
-        strategies.booleans(),
-        strategies.integers(),
-        strategies.floats(),
-        strategies.text(max_size=20),
-    )
-    values = strategies.recursive(
-        leaves,
-        lambda inner: strategies.lists(inner, max_size=4) | strategies.dictionaries(strategies.text(max_size=8), inner),
-        max_leaves=8,
-    )
-    known = strategies.fixed_dictionaries(
-        {"characterId": values}, optional={"clientBuild": values, "reconnectionToken": values, "timeout": values}
-    )
-    return values | known
-
-
 @verifies("AD-ADMIT-05", waits=WORK)
 async def test_generated_json_gets_a_code(admission: Admission) -> None:
+    bodies = json_values("characterId", "clientBuild", "reconnectionToken", "timeout")
     async with bystanders(admission) as present:
 
         def generate(call: Call) -> None:
@@ -275,7 +256,7 @@ async def test_generated_json_gets_a_code(admission: Admission) -> None:
                 trial = _attempt(admission, present.arena, json.dumps(value).encode())
                 call(_try_all(admission, [trial], coded()))
 
-            try_examples(admission, _json_bodies(), EXAMPLES, gets_a_code)
+            try_examples(admission.context.seed, bodies, EXAMPLES, gets_a_code)
 
         await in_thread(generate, deadline=admission.T.recovery_never)
 

@@ -5,6 +5,7 @@ import functools
 import json
 from collections.abc import Awaitable, Callable
 
+from holdfast import byhand
 from holdfast.check import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
@@ -139,7 +140,7 @@ async def test_broken_upgrades_are_refused(admission: Admission) -> None:
         ("POST", {}),
     ]
     for method, headers in broken:
-        answer = await rawtcp.exchange(admission, [rawtcp.request(method, path, sound | headers)])
+        answer = await rawtcp.exchange(admission, [byhand.request(method, path, sound | headers)])
         expect(answer, status(*range(400, 500)), why=f"{method} with {headers}")
     socket = await arena.attach(session.session_id, character)
     await socket.beat()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+from holdfast import byhand
 from holdfast.check import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
@@ -17,33 +18,12 @@ HANGING = 20
 PIECES = 8
 CLIENT_ERROR = tuple(range(400, 500))
 
-# Heads that no client writes; `{path}` is the connect call of an instance where people are.
-BROKEN_HEADS = [
-    "GARBAGE\r\n\r\n",
-    "\x00\x01\x02\x03\r\n\r\n",
-    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + "\r\n\r\n",
-    "POST {path}\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nNo colon here\r\n\r\n",
-    "POST {path} HTTP/1.1\r\n: no name\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nX-Evil: a\x00b\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n{{}}",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{{}}\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\nX-Long: " + "a" * 100_000 + "\r\n\r\n",
-    "POST {path} HTTP/1.1\r\nHost: x\r\n" + "X-Many: a\r\n" * 5_000 + "\r\n",
-    "POST /" + "a" * 100_000 + " HTTP/1.1\r\nHost: x\r\n\r\n",
-]
-
 
 def _connect(admission: Admission, arena: Instance, character: Character, **headers: str) -> tuple[bytes, bytes]:
     """A sound attempt, head and body apart."""
     body = json.dumps({"characterId": character.id, "clientBuild": admission.build}).encode()
     said = {"Authorization": f"Bearer {character.user.bearer}", "Content-Length": str(len(body)), **headers}
-    return rawtcp.request("POST", f"/instances/{arena.id}/connect", said), body
+    return byhand.request("POST", f"/instances/{arena.id}/connect", said), body
 
 
 @verifies("AD-ADMIT-06")
@@ -51,7 +31,7 @@ async def test_broken_requests_are_refused_or_cut_off(admission: Admission) -> N
     """Below the level of a request there is nobody to tell a code: a bare 4xx or the end of the connection will do."""
     async with bystanders(admission) as present:
         path = f"/instances/{present.arena.id}/connect"
-        for head in BROKEN_HEADS:
+        for head in byhand.BROKEN_HEADS:
             answer = await rawtcp.exchange(admission, [head.format(path=path).encode("latin-1")], last=True)
             expect(answer, status(0, *CLIENT_ERROR), why=f"{head[:80]!r}")
 

@@ -29,7 +29,8 @@ _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 -]+)-----\n(.*?)-----END \1-----\n?", 
 _SERVER = re.compile(r"spiffe://lockd/server/(.+)", re.IGNORECASE)
 SERVER_AUTH, CLIENT_AUTH = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 ALL_NAMESPACES = "lockd://ns/ALL?perm=rw"
-_SKEW, _LIFE = dt.timedelta(hours=1), dt.timedelta(days=2)
+# From now; clocks may differ by an hour or two.
+_BEGINS, _ENDS = dt.timedelta(hours=-2), dt.timedelta(days=2)
 _KRYPT = ("KRYPT-SYSTEM-ROOT-KEY", "KRYPT-DESCRIPTOR")
 
 
@@ -95,6 +96,10 @@ class Authority:
         )
         return cls(builder.add_extension(_usage(ca=True), critical=True).sign(key, None), key)
 
+    @property
+    def common_name(self) -> str:
+        return str(self.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
     # ------------------------------------------------------------- what it issues
 
     def server(self, node_id: str | None = None, *, name: str = "", hosts: Iterable[str] = ("*",)) -> Identity:
@@ -113,12 +118,13 @@ class Authority:
         *,
         hosts: Iterable[str] = (),
         common_name: str = "",
-        life: dt.timedelta = _LIFE,
+        begins: dt.timedelta = _BEGINS,
+        ends: dt.timedelta = _ENDS,
     ) -> Identity:
         key = ed25519.Ed25519PrivateKey.generate()
         names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri) for uri in uris]
         names += [x509.DNSName(host) for host in hosts]
-        builder = _builder(_name(common_name or name), self.certificate.subject, key.public_key(), life)
+        builder = _builder(_name(common_name or name), self.certificate.subject, key.public_key(), begins, ends)
         issuer: Any = self._key.public_key()
         builder = (
             builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -207,7 +213,11 @@ def node_id_of(certificate: x509.Certificate) -> str:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ed25519.Ed25519PublicKey, life: dt.timedelta = _LIFE
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ed25519.Ed25519PublicKey,
+    begins: dt.timedelta = _BEGINS,
+    ends: dt.timedelta = _ENDS,
 ) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     return (
@@ -216,8 +226,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - 2 * _SKEW)
-        .not_valid_after(now + life)
+        .not_valid_before(now + begins)
+        .not_valid_after(now + ends)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 

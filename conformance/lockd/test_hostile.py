@@ -11,45 +11,73 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import CLIENT_AUTH, SERVER_AUTH, Authority, Identity
 from holdfast.conformance.lockd.membership import nowhere
+from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
 from holdfast.finding import Finding, expect
 from holdfast.spectime import SpecTime
 
 BIG = 10 * 1024 * 1024
 SERVER_URI = "spiffe://lockd/server/hostile"
+# They describe a connection or a body, not the one who calls.
+HOP_BY_HOP = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 
 
 def _wrong(lockd: Lockd, kind: str) -> Identity:
+    """Everything is right but for one thing."""
+    both, hour = (SERVER_AUTH, CLIENT_AUTH), dt.timedelta(hours=1)
     if kind == "foreign CA":
         foreign = Authority.new("foreign").server("hostile", name=kind)
         return replace(foreign, ca_pem=lockd.authority.pem)
-    both, past = (SERVER_AUTH, CLIENT_AUTH), -dt.timedelta(minutes=30)
-    return lockd.authority.issue(kind, (SERVER_URI,), both, hosts=("*",), life=past)
+    if kind == "namesake CA":
+        namesake = Authority.new(lockd.authority.common_name).server("hostile", name=kind)
+        return replace(namesake, ca_pem=lockd.authority.pem)
+    if kind == "only for servers":
+        return lockd.authority.issue(kind, (SERVER_URI,), (SERVER_AUTH,), hosts=("*",))
+    begins, ends = (-3 * hour, -hour / 2) if kind == "expired" else (hour, 3 * hour)
+    return lockd.authority.issue(kind, (SERVER_URI,), both, hosts=("*",), begins=begins, ends=ends)
 
 
-WRONG = pytest.mark.parametrize("kind", ["foreign CA", "expired"])
+WRONG = pytest.mark.parametrize("kind", ["foreign CA", "namesake CA", "expired", "not yet valid", "only for servers"])
 
 
 @WRONG
 @verifies("TC-AUTH-01")
 async def test_client_routes_are_closed_to_wrong_certificates(lockd: Lockd, kind: str) -> None:
+    legal = no_handshake(), refused("tc_forbidden"), refused("tc_client_required")
     for request in (wire.leader(), wire.members(), wire.backends(), Request("POST", wire.ACQUIRE, {})):
         answer = await lockd.call(request, _wrong(lockd, kind), unwelcome=True)
-        expect(answer, no_handshake(), refused("tc_forbidden"), why=f"{request.path} with a certificate: {kind}")
+        expect(answer, *legal, why=f"{request.path} with a certificate: {kind}")
         expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a good one")
 
 
 @WRONG
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)
 async def test_wrong_certificates_change_nothing(lockd: Lockd, kind: str) -> None:
-    node = lockd.lone
+    node, legal = lockd.lone, (no_handshake(), refused("tc_forbidden"), refused("tc_server_required"))
     before = (await lockd.members(node), await lockd.entries("h1", node))
     for request in (wire.announce(nowhere(1)), wire.register("h1", nowhere(1)), wire.leave()):
         answer = await lockd.call(request, _wrong(lockd, kind), node=node, unwelcome=True)
-        expect(answer, no_handshake(), refused("tc_forbidden"), why=f"{request.path} with a certificate: {kind}")
+        expect(answer, *legal, why=f"{request.path} with a certificate: {kind}")
     after = (await lockd.members(node), await lockd.entries("h1", node))
     expect(after, before, why="lists after refused calls")
     await lockd.member(lockd.authority.server(name="good"), nowhere(1), node)
+
+
+@verifies("TC-AUTH-02", isolation="quiet", nodes=1, waits="next_tick_max")
+async def test_a_replayed_call_speaks_for_the_one_who_replays_it(lockd: Lockd) -> None:
+    """What a node has sent to a member, headers and all, is worth nothing under another certificate."""
+    node, (spy,) = lockd.lone, await spies(lockd, 1)
+    await spy.join(node)
+    sent = await spy.receives(wire.ANNOUNCE, "next_tick_max", what="an announce of the node")
+    headers = {name: value for name, value in sent.headers.items() if name.lower() not in HOP_BY_HOP}
+    announce = Request("POST", wire.ANNOUNCE, sent.body, {**headers, **lockd.dialect.replica})
+    leave = Request("POST", wire.LEAVE, {}, {**headers, **lockd.dialect.guard})
+    before, thief = await lockd.members(node), lockd.authority.server(name="thief")
+    for request in (announce, leave):
+        answer = await lockd.call(request, node=node)
+        expect(answer, refused("tc_forbidden"), why=f"{request.path} replayed by a client")
+    expect(await lockd.call(leave, thief, node=node), ok(), why="a replayed leave, by a server that is no member")
+    expect(await lockd.members(node), before, why="whom the replayed calls spoke for is still there")
 
 
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)

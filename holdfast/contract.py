@@ -1,21 +1,39 @@
-"""The published contract (`proto/admission/openapi.yaml`) as something to hold an answer against."""
+"""A published contract (`proto/<key>/openapi.yaml`) as something to hold an answer against."""
 
+from collections.abc import Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from holdfast.conformance.admission.wire import Answer, Request
-
-_URI = "urn:holdfast:admission"
+_URI = "urn:holdfast:contract"
 _JSON = "application/json"
 
 
-def document() -> dict[str, Any]:
-    text = resources.files("holdfast.proto").joinpath("admission", "openapi.yaml").read_text(encoding="utf-8")
+class Asked(Protocol):
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+
+class Answered(Protocol):
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def body(self) -> Any: ...
+
+
+def document(key: str) -> dict[str, Any]:
+    text = resources.files("holdfast.proto").joinpath(key, "openapi.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
@@ -23,12 +41,12 @@ def document() -> dict[str, Any]:
 class Contract:
     """Says what is wrong with an answer, in one sentence, or nothing."""
 
-    def __init__(self) -> None:
-        self._document = document()
+    def __init__(self, key: str) -> None:
+        self._document = document(key)
         resource = DRAFT202012.create_resource(self._document)
         self._registry: Registry[Any] = Registry().with_resource(_URI, resource)
 
-    def problem(self, request: Request, answer: Answer) -> str | None:
+    def problem(self, request: Asked, answer: Answered) -> str | None:
         template = self._template(request.path)
         operation = self._document["paths"].get(template, {}).get(request.method.lower())
         if operation is None:
@@ -40,6 +58,8 @@ class Contract:
         if "$ref" in response:
             pointer = response["$ref"].removeprefix("#")
             response = self._document["components"]["responses"][pointer.rsplit("/", 1)[-1]]
+        if "content" not in response:  # left open
+            return None
         kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
         if kind not in response["content"]:
             return f"Content-Type {kind!r} is not among the documented {', '.join(response['content'])}"
@@ -51,7 +71,7 @@ class Contract:
         fitting = [template for template in self._document["paths"] if _fits(template.split("/"), parts)]
         return min(fitting, key=lambda template: template.count("{"), default=path)
 
-    def _mismatch(self, pointer: str, answer: Answer) -> str | None:
+    def _mismatch(self, pointer: str, answer: Answered) -> str | None:
         validator = Draft202012Validator(
             {"$ref": f"{_URI}#{pointer}"}, registry=self._registry, format_checker=FormatChecker()
         )

@@ -1,0 +1,167 @@
+"""The published contract: what a generated or a real request gets is documented, by status and by schema."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from holdfast.bridge import Call, in_thread
+from holdfast.check import verifies
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import Identity
+from holdfast.conformance.lockd.membership import nowhere
+from holdfast.conformance.lockd.wire import Answer, Request, ok
+from holdfast.contract import Contract, document
+from holdfast.finding import Finding, NotApplicable, expect
+from holdfast.generated import Round, fuzz, https_session, json_values, try_examples
+
+# Per call and kind of data.
+EXAMPLES = 5
+# Per call.
+BODIES = 25
+# What each call reads. A leave reads nothing, so that every body is a leave.
+FIELDS = {
+    wire.ACQUIRE: ("candidate_id", "candidate_endpoint", "term", "ttl_ms"),
+    wire.RENEW: ("leader_id", "term", "ttl_ms"),
+    wire.RELEASE: ("leader_id", "term"),
+    wire.ANNOUNCE: ("self_endpoint",),
+    wire.REGISTER: ("backend_hash", "endpoint"),
+    wire.UNREGISTER: ("backend_hash", "endpoint"),
+    wire.DECIDE: ("txn_id", "state", "participants", "tc_term", "expires_at_unix"),
+    wire.COMMIT: ("txn_id", "participants", "tc_term"),
+    wire.REPLAY: ("txn_id",),
+}
+ENDPOINTS = ("self_endpoint", "endpoint", "candidate_endpoint")
+
+
+def _speaks_the_contract(lockd: Lockd) -> None:
+    """Fields that only our own contract demands are judged where the descriptor says that the target has them all."""
+    if not lockd.context.target.dialect.get("openapi"):
+        raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
+
+
+async def _state(lockd: Lockd, node: str) -> tuple[object, ...]:
+    leader, _ = await lockd.leads(node)
+    backends = {name: backend.endpoints for name, backend in (await lockd.registered(node)).items()}
+    return leader.id, leader.term, await lockd.members(node), backends
+
+
+@contextlib.asynccontextmanager
+async def _unmoved(lockd: Lockd, node: str) -> AsyncIterator[None]:
+    """Leader, members and registry are afterwards what they were before."""
+    await lockd.backend_of(node)
+    before = await _state(lockd, node)
+    yield
+    expect(await _state(lockd, node), before, why="leader, term, members and registry")
+
+
+# Busy, because a thread that computes slows the loop that all other checks are timed on.
+@pytest.mark.parametrize("tag", ["election", "membership", "registry", "transactions", "observation"])
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="3*lease_settled_max")
+async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str) -> None:
+    """A server may announce and register what it likes, so what it has said is taken back at the end."""
+    _speaks_the_contract(lockd)
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    await lockd.leads(node)
+    before = await lockd.members(node)
+    await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=lockd.T.rm_call_max)
+    expect(await lockd.part(server, node), ok(), why="the generated member leaves")
+    await lockd.leads(node)
+    expect(await lockd.members(node), before, why="members, once the generated one has left")
+
+
+def _fuzz(call: Call, lockd: Lockd, node: str, server: Identity, tag: str) -> None:
+    callers = (lockd.client, server)
+    with contextlib.ExitStack() as stack:
+        sessions = {who.name: stack.enter_context(https_session(who.client_context)) for who in callers}
+
+        def ask(case: Any, caller: str) -> Any:
+            call(asyncio.sleep(0))  # ends the thread with its check
+            _stay_here(case.body)
+            return case.call(base_url=lockd.url(node), session=sessions[caller], timeout=lockd.T.rm_call_max)
+
+        rounds = [Round(name, sound=sound) for name in sessions for sound in (True, False)]
+        fuzz(document("lockd"), tag, rounds, seed=lockd.context.seed, count=EXAMPLES, ask=ask)
+
+
+def _stay_here(body: Any) -> None:
+    """A node calls the endpoints that it is told: whatever host was drawn, it is a port here where nobody listens."""
+    for name in ENDPOINTS:
+        value = body.get(name) if isinstance(body, dict) else None
+        with contextlib.suppress(ValueError):
+            if isinstance(value, str) and urlsplit(value).netloc:
+                body[name] = nowhere(1)
+
+
+@pytest.mark.parametrize("path", FIELDS)
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="2*lease_settled_max + rm_listed_max")
+async def test_generated_json_is_refused_with_a_code_and_changes_nothing(lockd: Lockd, path: str) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+
+    def generate(call: Call) -> None:
+        def is_refused(value: Any) -> None:
+            _stay_here(value)
+            answer = call(lockd.call(Request("POST", path, value), server, node=node))
+            if not 400 <= answer.status < 500 or not answer.code:
+                raise Finding(["4xx with an error code"], answer.describe(), f"{path} {value!r}"[:500])
+
+        try_examples(lockd.context.seed, json_values(*FIELDS[path]), BODIES, is_refused)
+
+    async with _unmoved(lockd, node):
+        await in_thread(generate, deadline=lockd.T.rm_call_max)
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="2*lease_settled_max + rm_listed_max")
+async def test_every_answer_of_an_ordinary_day_is_documented(lockd: Lockd) -> None:
+    _speaks_the_contract(lockd)
+    contract, heard = Contract("lockd"), list[tuple[Request, Answer]]()
+    async with _unmoved(lockd, lockd.lone):
+        lockd.listeners.append(lambda request, answer: heard.append((request, answer)))
+        await _an_ordinary_day(lockd)
+
+    kinds = {(request.path, answer.status, answer.code) for request, answer in heard}
+    assert len(kinds) >= 30, f"too few kinds of answers to speak of: {sorted(kinds)}"
+    undocumented = {
+        f"{request.method} {request.path} → {answer.describe()}: {problem}"
+        for request, answer in heard
+        if (problem := contract.problem(request, answer))
+    }
+    expect(undocumented, set(), why=f"of {len(heard)} answers")
+
+
+async def _an_ordinary_day(lockd: Lockd) -> None:
+    """Every call, let in and refused, by a server, a client and for reasons of their own."""
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    (leader, _), ttl = await lockd.leads(node), int(lockd.T.probe_lease_ttl * 1000)
+    txn, unknown = lockd.txn(), lockd.txn()
+    calls = [
+        wire.leader(),
+        wire.members(),
+        wire.backends(),
+        Request("GET", wire.HEALTH),
+        wire.acquire(server.node_id, nowhere(1), leader.term + 1, ttl),
+        wire.renew(server.node_id, leader.term, ttl),
+        wire.release(server.node_id, leader.term),
+        wire.register("h1", nowhere(1)),
+        wire.register("h1", nowhere(1), lockd.dialect.replica),
+        wire.unregister("h1", nowhere(1)),
+        wire.decide(txn, "pending", [wire.participant("default", "k")]),
+        wire.decide(txn, "commit"),
+        wire.decide(txn, "rollback"),
+        wire.replay(txn),
+        wire.replay(unknown),
+        wire.apply(txn, "commit", term=leader.term),
+        wire.apply(txn, "rollback", term=leader.term),
+        wire.apply(txn, "commit"),
+        wire.apply(unknown, "rollback", term=max(1, leader.term - 1)),
+        *(Request("POST", path, {}) for path in FIELDS),
+        wire.announce(nowhere(1)),
+        wire.leave(lockd.dialect.guard),
+    ]
+    for request in calls:
+        for who in (lockd.client, server):
+            await lockd.call(request, who, node=node)
