@@ -27,6 +27,10 @@ def _shown(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … and {len(text) - _LONGEST} more characters"
 
 
+class Unsafe(Finding):
+    """What no delay can explain: two leaders in one term, a slot given twice. An overloaded machine is no excuse."""
+
+
 class Absent(Finding):
     """The target shows no sign of the behaviour: no such endpoint, field or record."""
 

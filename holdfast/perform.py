@@ -4,7 +4,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.audit import Audit
@@ -12,7 +12,7 @@ from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError, Unsafe
 from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
@@ -50,6 +50,8 @@ class Outcome:
         return [f"{line['t'] / 1000:+9.3f}  {line['dir']} {line['text']}" for line in self.transcript]
 
     late: bool = False
+    # Whether it may come of a machine that can't keep up.
+    excusable: bool = True
 
     def fields(self) -> dict[str, Any]:
         return {
@@ -127,7 +129,8 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     try:
         await _within(limit, context, _run(context, params))
     except Finding as finding:
-        return Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen, late=finding.late)
+        told = Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen, late=finding.late)
+        return replace(told, excusable=not isinstance(finding, Unsafe))
     except AssertionError as error:
         return Outcome(bad, 0, str(error), Kind.VIOLATES, [], str(error))
     except Inconclusive as undecided:
@@ -150,9 +153,11 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
 def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> None:
     """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven.
 
-    Where state lapses, anything that was found may come of a lease that the machine kept the target from renewing.
+    Where state lapses, whatever was found may come of a lease that the machine kept the target from renewing, unless
+    it is unsafe however slow everybody is.
     """
-    if not outcome.late and not (context.lapses and outcome.verdict in (Verdict.FAIL, Verdict.WARN)):
+    lapsed = context.lapses and outcome.verdict in (Verdict.FAIL, Verdict.WARN)
+    if not outcome.excusable or not (outcome.late or lapsed):
         return
     held, elapsed = context.held_back() - context.held_at_start, time.monotonic() - began
     if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.finding import Finding, Inconclusive
+from holdfast.finding import Inconclusive, Unsafe
 from holdfast.history import History, HistoryError, Operation
 
 
@@ -79,11 +79,11 @@ def judge(invariant: str, history: History, named: Sequence[str], rule: Rule, li
 
 
 def require(result: Result) -> None:
-    """For checks: a violation is a finding, and what ran out proves nothing."""
+    """For checks: a violation is a finding that nothing excuses, and what ran out proves nothing."""
     if result.judged is Judged.RAN_OUT:
         raise Inconclusive(f"{result.invariant} could not be decided: {result.words}")
     if result.judged is Judged.VIOLATED:
-        raise Finding([result.invariant], result.describe())
+        raise Unsafe([result.invariant], result.describe())
 
 
 def possible(operations: Iterable[Operation], what: str) -> Iterator[Operation]:

@@ -11,6 +11,7 @@ from holdfast.catalogue import builtin
 from holdfast.check import CheckSpec, Claim
 from holdfast.context import Context
 from holdfast.deployment import Deployment
+from holdfast.finding import Unsafe
 from holdfast.patience import Patience
 from holdfast.perform import perform
 from holdfast.target import builtin_path, load
@@ -43,17 +44,26 @@ async def finds_in_what_lapses(lapsing: Lapsing) -> None:  # asked for by its an
     await _finds_something()
 
 
+async def finds_two_leaders_in_what_lapses(lapsing: Lapsing) -> None:
+    await asyncio.sleep(1.1)
+    raise Unsafe(["one leader in a term"], "two")
+
+
 async def finds_in_what_lasts() -> None:
     await _finds_something()
 
 
 @pytest.mark.parametrize(
     ("check", "verdict"),
-    [(finds_in_what_lapses, Verdict.INCONCLUSIVE), (finds_in_what_lasts, Verdict.FAIL)],
+    [
+        (finds_in_what_lapses, Verdict.INCONCLUSIVE),
+        (finds_in_what_lasts, Verdict.FAIL),
+        (finds_two_leaders_in_what_lapses, Verdict.FAIL),
+    ],
 )
 def test_an_overloaded_machine_excuses_findings_only_where_state_lapses(check: object, verdict: Verdict) -> None:
     target, catalogue = load(builtin_path("lockd")), builtin("lockd")
-    spec = CheckSpec(check, [Claim("TC-LOOP-01", 1)])  # type: ignore[arg-type]  # either of the two above
+    spec = CheckSpec(check, [Claim("TC-LOOP-01", 1)])  # type: ignore[arg-type]  # one of those above
 
     async def run() -> Verdict:
         outcome = await perform(

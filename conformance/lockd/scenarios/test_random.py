@@ -11,7 +11,7 @@ from holdfast.conformance.lockd.scenarios.stories import together_again
 from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
 from holdfast.fault import Strength
 from holdfast.faults import Faults
-from holdfast.finding import Finding, expect
+from holdfast.finding import Finding, Unsafe, expect
 from holdfast.history import Recorder
 from holdfast.invariants import monotonic_tokens, one_leader_per_term, require
 from holdfast.spectime import SpecTime
@@ -108,4 +108,6 @@ async def _fenced(lockd: Lockd, node: str, first: Leader, last: Leader) -> None:
     one = [participant("default", "k")]
     for term, legal in ((first.term, refused("tc_term_stale")), (last.term, ok(state="commit"))):
         answer = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=term), node=node)
+        if answer.ok and term < last.term:
+            raise Unsafe([legal.describe()], answer.describe(), f"the stale term {term} at {node} after the storm")
         expect(answer, legal, why=f"term {term} at {node} after the storm")
