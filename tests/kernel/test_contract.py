@@ -1,0 +1,58 @@
+"""An answer held against a published contract: each way to break it is told, and only that."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from holdfast.contract import Contract, document
+
+JSON = {"Content-Type": "application/json; charset=utf-8"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=lambda: JSON)
+
+
+MEMBERS = Asked("GET", "/v1/tc/cluster/list")
+SOUND = {"endpoints": ["https://127.0.0.1:1"], "updated_at_unix": 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "told"),
+    [
+        (MEMBERS, Answered(200, SOUND), None),
+        (MEMBERS, Answered(403, {"error": "tc_forbidden"}), None),
+        (Asked("GET", "/healthz"), Answered(200, None, {}), None),
+        (MEMBERS, Answered(418, SOUND), "418 is not among the documented"),
+        (MEMBERS, Answered(200, SOUND, {"Content-Type": "text/html"}), "Content-Type 'text/html'"),
+        (MEMBERS, Answered(200, {"endpoints": [5]}), "$.endpoints[0]: 5 is not of type 'string'"),
+        (MEMBERS, Answered(200, {}), "'endpoints' is a required property"),
+        (MEMBERS, Answered(403, {"detail": "no"}), "'error' is a required property"),
+        (Asked("DELETE", "/v1/tc/cluster/list"), Answered(200, SOUND), "the contract has no DELETE"),
+        (Asked("GET", "/v1/nowhere"), Answered(200, SOUND), "the contract has no GET /v1/nowhere"),
+    ],
+)
+def test_each_break_of_the_contract_is_told(asked: Asked, answered: Answered, told: str | None) -> None:
+    problem = Contract("lockd").problem(asked, answered)
+    assert problem is None if told is None else problem is not None and told in problem
+
+
+def test_paths_with_ids_find_their_template() -> None:
+    status = Asked("GET", "/instances/i-1/queue/status")
+    assert "418 is not among" in (Contract("admission").problem(status, Answered(418)) or "")
+
+
+@pytest.mark.parametrize("key", ["admission", "lockd"])
+def test_every_contract_can_be_read(key: str) -> None:
+    assert document(key)["paths"]
