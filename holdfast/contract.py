@@ -1,6 +1,6 @@
 """A published contract (`proto/<key>/openapi.yaml`) as something to hold an answer against."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ class Answered(Protocol):
 
     @property
     def body(self) -> Any: ...
+
+    def describe(self) -> str: ...
 
 
 def document(key: str) -> dict[str, Any]:
@@ -64,6 +66,13 @@ class Contract:
         if kind not in response["content"]:
             return f"Content-Type {kind!r} is not among the documented {', '.join(response['content'])}"
         return self._mismatch(f"{pointer}/content/{_escaped(kind)}/schema", answer) if kind == _JSON else None
+
+    def undocumented(self, heard: Iterable[tuple[Asked, Answered]]) -> set[str]:
+        return {
+            f"{request.method} {request.path} → {answer.describe()}: {problem}"
+            for request, answer in heard
+            if (problem := self.problem(request, answer))
+        }
 
     def _template(self, path: str) -> str:
         """The documented path that this one fits; the one with the most fixed parts where several do."""

@@ -72,12 +72,7 @@ async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admissio
 
     kinds = {(answer.status, answer.outcome, answer.reason) for _, answer in heard}
     assert len(kinds) >= 15, f"too few kinds of answers to speak of: {kinds}"
-    undocumented = {
-        f"{request.method} {request.path} → {answer.describe()}: {problem}"
-        for request, answer in heard
-        if (problem := contract.problem(request, answer))
-    }
-    expect(undocumented, set(), why=f"of {len(heard)} answers")
+    expect(contract.undocumented(heard), set(), why=f"of {len(heard)} answers")
 
 
 async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:

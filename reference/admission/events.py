@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import logging
 import time
-import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -43,24 +41,6 @@ class Events:
     def _write(self, line: bytes) -> None:
         self._stream.write(line)
         self._stream.flush()
-
-
-class LogLines(logging.Handler):
-    """Brings what libraries log into the same JSON lines.
-
-    Of an error only its kind and place are told: its text may quote a request, and with it a token.
-    """
-
-    def __init__(self, events: Events) -> None:
-        super().__init__(logging.WARNING)
-        self._events = events
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if record.exc_info and (error := record.exc_info[1]) is not None:
-            places = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-4:]]
-            text = f"{text} {type(error).__name__} in {' > '.join(places)}"
-        self._events.log(record.levelname.lower(), text)
 
 
 class Audit:

@@ -122,9 +122,9 @@ async def _serve(settings: Settings, parts: Parts) -> bool:
 
 
 def _library_logs(node: Node) -> logging.Handler:
-    from holdfast.reference.admission.events import LogLines
+    from holdfast.reference.loglines import LogLines
 
-    handler = LogLines(node.events)
+    handler = LogLines(node.events.log)
     logging.getLogger().addHandler(handler)
     return handler
 

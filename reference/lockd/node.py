@@ -19,10 +19,10 @@ import uvloop
 from aiohttp import web
 
 from holdfast.reference.lockd.certificates import load_bundle, trusted_in
-from holdfast.reference.lockd.events import LogLines
 from holdfast.reference.lockd.parts import Parts, parts_for
 from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
 from holdfast.reference.lockd.store import StoreUnavailable, open_backend
+from holdfast.reference.loglines import LogLines
 
 Result = TypeVar("Result")
 LAST_ANSWERS_SECONDS = 2.0
@@ -130,7 +130,7 @@ class Node:
 
 async def _serve(settings: Settings, parts: Parts) -> bool:
     node = Node(settings, parts)
-    handler = LogLines(node.events)
+    handler = LogLines(node.events.log)
     logging.getLogger().addHandler(handler)
     try:
         await node.run()

@@ -23,6 +23,9 @@ class Answered:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=lambda: JSON)
 
+    def describe(self) -> str:
+        return str(self.status)
+
 
 MEMBERS = Asked("GET", "/v1/tc/cluster/list")
 SOUND = {"endpoints": ["https://127.0.0.1:1"], "updated_at_unix": 1}
@@ -56,3 +59,9 @@ def test_paths_with_ids_find_their_template() -> None:
 @pytest.mark.parametrize("key", ["admission", "lockd"])
 def test_every_contract_can_be_read(key: str) -> None:
     assert document(key)["paths"]
+
+
+def test_of_many_answers_the_undocumented_ones_are_named() -> None:
+    heard = [(MEMBERS, Answered(200, SOUND)), (MEMBERS, Answered(418, SOUND))]
+    (told,) = Contract("lockd").undocumented(heard)
+    assert told.startswith("GET /v1/tc/cluster/list → 418: 418 is not among the documented")
