@@ -152,3 +152,6 @@ class RenewsOldTerm(KeepsLeading):
     def current_leader(self) -> Seen | None:
         silent = self.leading is not None and self.leading.expires <= self.clock.monotonic()
         return None if silent else super().current_leader()
+
+    def must_give_way(self) -> bool:
+        return False
