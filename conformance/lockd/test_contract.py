@@ -53,6 +53,7 @@ async def _state(lockd: Lockd, node: str) -> tuple[object, ...]:
 @contextlib.asynccontextmanager
 async def _unmoved(lockd: Lockd, node: str) -> AsyncIterator[None]:
     """Leader, members and registry are afterwards what they were before."""
+    lockd.context.lapses = True  # a node that gets no processor for a whole lease begins another term
     await lockd.backend_of(node)
     before = await _state(lockd, node)
     yield
