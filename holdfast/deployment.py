@@ -165,6 +165,9 @@ class Deployment(Protocol):
     async def trouble(self) -> str:
         """What of ours, between the target's parts, has failed by itself; the target is not to blame for that."""
 
+    def obituaries(self) -> list[str]:
+        """Which of its nodes have ended although nobody told them to, and how."""
+
     def run_queue_wait(self) -> float:
         """Seconds that the deployment's processes have stood in the run queue so far."""
 

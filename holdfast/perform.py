@@ -106,6 +106,8 @@ async def perform(
         _excuse_if_overloaded(outcome, context, started)
         if outcome.verdict not in (Verdict.PASS, Verdict.ERROR) and (trouble := await deployment.trouble()):
             outcome = Outcome(Verdict.ERROR, 0, trouble)
+        if outcome.verdict is not Verdict.PASS:
+            _tell_deaths(outcome, context)
     finally:
         # Shielded: a check that is cancelled, because its mutant is dead already, still closes what it opened.
         await asyncio.shield(_clean_up(context))
@@ -163,6 +165,13 @@ def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> N
     if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:
         outcome.verdict = Verdict.INCONCLUSIVE
         outcome.reason = f"the machine was overloaded ({held:.1f} s lost in {elapsed:.1f} s): {outcome.reason}"
+
+
+def _tell_deaths(outcome: Outcome, context: Context) -> None:
+    """A node that has died by itself explains more than the silence that a check found."""
+    for death in context.deployment.obituaries():
+        context.transcript.note(death)
+        outcome.reason = f"{outcome.reason} ({death})"
 
 
 async def _run(context: Context, params: Mapping[str, Any]) -> None:

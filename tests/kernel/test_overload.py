@@ -27,6 +27,9 @@ class Starved:
     async def trouble(self) -> str:
         return ""
 
+    def obituaries(self) -> list[str]:
+        return []
+
 
 class Lapsing:
     @classmethod
