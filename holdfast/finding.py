@@ -12,6 +12,8 @@ class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
     """The target does something else than the requirement demands."""
 
     kind = Kind.VIOLATES
+    # Whether it may come of a machine that can't keep up.
+    excusable = True
 
     def __init__(self, expected: Iterable[str], seen: str, why: str = "", *, late: bool = False) -> None:
         """`late`: something did not come, or not in time, which an overloaded machine could also have caused."""
@@ -29,6 +31,8 @@ def _shown(text: str) -> str:
 
 class Unsafe(Finding):
     """What no delay can explain: two leaders in one term, a slot given twice. An overloaded machine is no excuse."""
+
+    excusable = False
 
 
 class Absent(Finding):

@@ -4,7 +4,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.audit import Audit
@@ -12,7 +12,7 @@ from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError, Unsafe
+from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError
 from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
@@ -50,7 +50,6 @@ class Outcome:
         return [f"{line['t'] / 1000:+9.3f}  {line['dir']} {line['text']}" for line in self.transcript]
 
     late: bool = False
-    # Whether it may come of a machine that can't keep up.
     excusable: bool = True
 
     def fields(self) -> dict[str, Any]:
@@ -131,8 +130,8 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     try:
         await _within(limit, context, _run(context, params))
     except Finding as finding:
-        told = Outcome(bad, 0, str(finding), finding.kind, finding.expected, finding.seen, late=finding.late)
-        return replace(told, excusable=not isinstance(finding, Unsafe))
+        told = (str(finding), finding.kind, finding.expected, finding.seen)
+        return Outcome(bad, 0, *told, late=finding.late, excusable=finding.excusable)
     except AssertionError as error:
         return Outcome(bad, 0, str(error), Kind.VIOLATES, [], str(error))
     except Inconclusive as undecided:

@@ -62,17 +62,21 @@ async def _unmoved(lockd: Lockd, node: str) -> AsyncIterator[None]:
 
 # Busy, because a thread that computes slows the loop that all other checks are timed on.
 @pytest.mark.parametrize("tag", ["election", "membership", "registry", "transactions", "observation"])
-@verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="3*lease_settled_max")
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="3*lease_settled_max + rm_listed_max")
 async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str) -> None:
     """A server may announce and register what it likes, so what it has said is taken back at the end."""
     _speaks_the_contract(lockd)
     node, server = lockd.lone, lockd.authority.server(name="x")
     await lockd.leads(node)
-    before = await lockd.members(node)
+    await lockd.backend_of(node)
+    members, backends = await lockd.members(node), await lockd.registered(node)
     await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=lockd.T.rm_call_max)
     expect(await lockd.part(server, node), ok(), why="the generated member leaves")
     await lockd.leads(node)
-    expect(await lockd.members(node), before, why="members, once the generated one has left")
+    expect(await lockd.members(node), members, why="members, once the generated one has left")
+    for backend in (await lockd.registered(node)).keys() - backends.keys():
+        expect(await lockd.call(wire.unregister(backend, nowhere(1)), server, node=node), ok(), why="a generated entry")
+    expect((await lockd.registered(node)).keys(), backends.keys(), why="the registry without the generated entries")
 
 
 def _fuzz(call: Call, lockd: Lockd, node: str, server: Identity, tag: str) -> None:

@@ -17,8 +17,8 @@ SUITE = ROOT / "conformance" / "admission"
 SLOT = SUITE / "test_admit_slot.py"
 WAITING = f"{SUITE / 'test_replacement.py'}::test_a_further_attempt_gets_an_offer_and_nothing_more"
 WAITS = 1.0
-# Both ends of a span are rounded on their own. A time of somebody else would be far off, in either direction.
-ROUNDED, FAR_OFF = 0.01, 10 * WAITS
+# Both ends of a span are rounded on their own.
+ROUNDED = 0.002
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_the_first_failure_can_be_the_last(pytester: pytest.Pytester, hopeless: 
 def test_durations_are_those_of_the_checks(pytester: pytest.Pytester) -> None:
     result = run(pytester, WAITING, target("admission"), "--durations=1", "--junitxml=junit.xml")
     (line,) = [line for line in result.outlines if " call " in line]
-    assert WAITS - ROUNDED <= float(line.split("s ")[0]) < FAR_OFF
+    assert WAITS - ROUNDED <= float(line.split("s ")[0]) < 3 * WAITS
     case = ET.parse(pytester.path / "junit.xml").find(".//testcase")  # noqa: S314 - written by the line above
     assert case is not None
-    assert WAITS - ROUNDED <= float(case.attrib["time"]) < FAR_OFF
+    assert WAITS - ROUNDED <= float(case.attrib["time"]) < 3 * WAITS
 
 
 def test_a_failure_reads_as_a_finding(pytester: pytest.Pytester, hopeless: Path) -> None:
@@ -123,10 +123,10 @@ def test_allure_gets_steps_transcript_and_real_times(pytester: pytest.Pytester) 
     run(pytester, WAITING, target("admission"), "--alluredir=allure").assert_outcomes(passed=1)
     (test,) = allure_results(pytester.path / "allure")
     assert test["status"] == "passed"
-    assert WAITS - ROUNDED <= (test["stop"] - test["start"]) / 1000 < FAR_OFF
+    assert WAITS - ROUNDED <= (test["stop"] - test["start"]) / 1000 < 3 * WAITS
     wait = test["steps"][0]
     assert wait["name"].startswith("wait 1.00 s: ")
-    assert (wait["stop"] - wait["start"]) / 1000 >= WAITS - ROUNDED
+    assert WAITS - ROUNDED <= (wait["stop"] - wait["start"]) / 1000 < 2 * WAITS
     assert test["start"] <= wait["start"] <= wait["stop"] <= test["stop"]
     (attachment,) = test["attachments"]
     assert "→ POST /instances/" in (pytester.path / "allure" / attachment["source"]).read_text()
