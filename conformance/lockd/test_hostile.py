@@ -1,6 +1,5 @@
-"""Callers that mean no good: wrong certificates, clear text, forged headers, bodies that are none."""
+"""Callers that mean no good: wrong certificates, forged headers, bodies that are none."""
 
-import asyncio
 import datetime as dt
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
 from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
 
 BIG = 10 * 1024 * 1024
 SERVER_URI = "spiffe://lockd/server/hostile"
@@ -96,25 +94,6 @@ async def test_forged_headers_do_not_make_a_server(lockd: Lockd) -> None:
         answer = await lockd.call(replace(request, headers=forged), node=node)
         expect(answer, refused("tc_forbidden"), why=f"{request.path} as a client with forged headers")
     expect((await lockd.members(node), await lockd.entries("h1", node)), (before, []), why="nothing has changed")
-
-
-@verifies("TC-AUTH-01", isolation="quiet", nodes=1)
-async def test_clear_text_on_the_tls_port_is_not_served(lockd: Lockd, T: SpecTime) -> None:
-    node = lockd.lone
-    host, _, port = lockd.url(node).partition("://")[2].partition(":")
-    lockd.context.transcript.sent(f"GET {wire.LEADER} in clear text")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(f"GET {wire.LEADER} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-    try:
-        async with asyncio.timeout(T.rm_call_max):
-            head = await reader.read(64)
-    except (ConnectionError, TimeoutError):
-        head = b""
-    finally:
-        writer.close()
-    if head.startswith(b"HTTP/1.1 2"):
-        raise Finding(["no answer, or 400"], head.decode(errors="replace"), "clear text on the TLS port")
-    expect(await lockd.leader(node), ok(), why="control: the same question over TLS")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b'{"self_endpoint": 5}', b"\xff\xfe"])
