@@ -61,7 +61,7 @@ class Peers:
                     return Reply(reply.status, _object(await reply.content.read(LARGEST_REPLY)))
         except TimeoutError:
             raise PeerFailed("no answer in time") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # uvloop: "the handler is closed"
             raise PeerFailed(f"{type(error).__name__}: {error}") from None
 
     async def accepts(
