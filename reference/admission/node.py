@@ -4,15 +4,11 @@ Start it with `PORT=… REDIS_URL=… python -m holdfast.reference.admission.nod
 Redis; a node itself has its open sockets, the last gauge values and an estimate of the Redis clock.
 """
 
-import asyncio
 import gc
-import logging
 import os
-import signal
 import ssl
 import sys
-from collections.abc import Coroutine
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import prometheus_client
 import uvloop
@@ -20,19 +16,18 @@ from aiohttp import web
 
 from holdfast.reference.admission.parts import Parts
 from holdfast.reference.admission.settings import BadSetting, Settings, settings_from
+from holdfast.reference.background import Background, with_library_logs
 
 SETTLE_SECONDS = 2.0
 FIRST_REDIS_SECONDS = 1.0
 
 
-class Node:
+class Node(Background):
     """Wires the parts together; each of them finds the others here."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
+        super().__init__()
         self.settings = parts.settings(settings)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.stopping = asyncio.Event()
-        self.failed = False
         self.rules = parts.rules(self.settings)
         self.identity = parts.identity(self.settings.auth_secret, self.settings.admin_token)
         self.events = parts.events(self, sys.stdout.buffer)
@@ -51,24 +46,9 @@ class Node:
         self.admin = parts.admin(self)
         self.http = parts.http(self)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Work beside the requests. None of it may fail silently: a bug in it ends the node."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logging.getLogger(__name__).error("A background task failed.", exc_info=error)
-            self.failed = True
-            self.stopping.set()
-
     async def run(self) -> None:
         """Serves until told to stop; comes up also while Redis is away."""
-        loop = asyncio.get_running_loop()
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, self.stopping.set)
+        self.stop_on_signals()
         runner = web.ServerRunner(
             web.Server(self.http.handle, access_log=None), shutdown_timeout=self.settings.attempt_deadline
         )
@@ -104,8 +84,7 @@ class Node:
         await self.watches.close_all()
         await runner.cleanup()
         await self.recovery.settle(SETTLE_SECONDS)
-        for task in list(self._tasks):
-            task.cancel()
+        self.cancel_work()
         await self.link.close()
         await self.kicks.subscription.close()
         self.events.log("info", "Stopped.")
@@ -113,20 +92,8 @@ class Node:
 
 async def _serve(settings: Settings, parts: Parts) -> bool:
     node = Node(settings, parts)
-    handler = _library_logs(node)
-    try:
-        await node.run()
-    finally:
-        logging.getLogger().removeHandler(handler)
+    await with_library_logs(node.run(), node.events.log)
     return node.failed
-
-
-def _library_logs(node: Node) -> logging.Handler:
-    from holdfast.reference.loglines import LogLines
-
-    handler = LogLines(node.events.log)
-    logging.getLogger().addHandler(handler)
-    return handler
 
 
 def _parts(argv: list[str]) -> Parts:

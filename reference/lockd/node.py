@@ -6,36 +6,30 @@ in the environment (`LOCKD_SELF` and so on). SIGTERM is a graceful stop: leave, 
 
 import asyncio
 import gc
-import logging
 import os
-import signal
 import sqlite3
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import uvloop
 from aiohttp import web
 
+from holdfast.reference.background import Background, with_library_logs
 from holdfast.reference.lockd.certificates import load_bundle, trusted_in
 from holdfast.reference.lockd.parts import Parts, parts_for
 from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
 from holdfast.reference.lockd.store import StoreUnavailable, open_backend
-from holdfast.reference.loglines import LogLines
 
-Result = TypeVar("Result")
 LAST_ANSWERS_SECONDS = 2.0
 
 
-class Node:
+class Node(Background):
     """Wires the parts together; each of them finds the others here."""
 
     def __init__(self, settings: Settings, parts: Parts) -> None:
+        super().__init__()
         self.settings = parts.settings(settings)
-        self.stopping = asyncio.Event()
-        self.failed = False
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._loops: list[asyncio.Task[Any]] = []
         self.clock = parts.clock()
         self.events = parts.events(self.settings.self_endpoint)
@@ -62,28 +56,15 @@ class Node:
             raise BadSetting("--bundle is missing: mTLS needs a server bundle; --disable-mtls is for a lone node.")
         return load_bundle(Path(self.settings.bundle))
 
-    def spawn(self, work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-        """Work beside the requests. None of it may fail silently: a bug in it ends the node."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    def _done(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.discard(task)
-        if task.cancelled() or (error := task.exception()) is None:
-            return
+    def forgives(self, error: BaseException) -> bool:
+        """A store that is away is told, and tried again at the next turn."""
         if isinstance(error, StoreUnavailable):
             self.events.emit("store.failed", error=str(error))
-            return
-        logging.getLogger(__name__).error("A background task failed.", exc_info=error)
-        self.failed = True
-        self.stopping.set()
+            return True
+        return False
 
     async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, self.stopping.set)
+        self.stop_on_signals()
         self.boot.check_startup()
         await self.island.open()
         try:
@@ -122,20 +103,13 @@ class Node:
         for task in self._loops:
             task.cancel()
         await self.leave.graceful_stop()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.cancel_work(), return_exceptions=True)
         self.events.emit("stopped")
 
 
 async def _serve(settings: Settings, parts: Parts) -> bool:
     node = Node(settings, parts)
-    handler = LogLines(node.events.log)
-    logging.getLogger().addHandler(handler)
-    try:
-        await node.run()
-    finally:
-        logging.getLogger().removeHandler(handler)
+    await with_library_logs(node.run(), node.events.log)
     return node.failed
 
 
