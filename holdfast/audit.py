@@ -25,6 +25,7 @@ class Audit:
     def __init__(self) -> None:
         self._times: list[float] = []
         self._lags: list[float] = []
+        self._stalls: list[dict[str, float]] = []
         self._totals: list[float] = []
         self._total = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -52,7 +53,13 @@ class Audit:
     def lag_between(self, start: float, end: float) -> float:
         """The longest stretch between the two moments in which the loop did not answer."""
         first, last = self._window(start, end)
-        return max(self._lags[first:last], default=0.0)
+        return max(max(self._lags[first:last], default=0.0), self._lag_now(start, end))
+
+    def _lag_now(self, start: float, end: float) -> float:
+        """What the probe has not told yet: whoever asks may have been woken before it."""
+        if self._task is None or self._stopped.is_set():
+            return 0.0
+        return min(end, time.monotonic()) - max(start, self._beat + _TICK)
 
     async def calm(self, patience: float) -> None:
         """Return once the loop comes round without much delay and gets its processor, or after so many seconds."""
@@ -82,16 +89,11 @@ class Audit:
 
     def report(self) -> dict[str, Any]:
         lags = sorted(self._lags) or [0.0]
-        stalls = [
-            {"at_s": round(at - self._began, 3), "ms": round(lag * 1000, 1)}
-            for at, lag in zip(self._times, self._lags, strict=True)
-            if lag > _STALL
-        ]
         steal, total = (now - then for now, then in zip(_cpu_times(), self._steal, strict=True))
         return {
             "loop_lag_ms": {name: round(lags[int(q * (len(lags) - 1))] * 1000, 2) for name, q in _QUANTILES.items()},
-            "loop_stalls": len(stalls),
-            "longest_stalls": sorted(stalls, key=lambda stall: -float(stall["ms"]))[:10],
+            "loop_stalls": len(self._stalls),
+            "longest_stalls": sorted(self._stalls, key=lambda stall: -stall["ms"])[:10],
             "held_the_loop": dict(self._holders.most_common(10)),
             "cpu_pressure_avg10": _pressure(),
             "steal_pct": round(100 * steal / total, 2) if total else 0.0,
@@ -106,16 +108,23 @@ class Audit:
     async def _sample(self) -> None:
         count = 0
         while True:
-            before = time.monotonic()
+            before, worked = time.monotonic(), time.thread_time()
             await asyncio.sleep(_TICK)
             self._beat = now = time.monotonic()
             lag = max(0.0, now - before - _TICK)
+            if lag > _STALL:
+                self._note_stall(now, lag, time.thread_time() - worked)
             self._total += lag
             count += 1
             if lag > _TICK or count % _EVERY == 0:
                 self._times.append(now)
                 self._lags.append(lag)
                 self._totals.append(self._total)
+
+    def _note_stall(self, at: float, lag: float, worked: float) -> None:
+        """With what the loop's own thread worked meanwhile: little means that it was kept from working."""
+        stall = {"at_s": at - self._began, "ms": lag * 1000, "worked_ms": worked * 1000}
+        self._stalls.append({name: round(value, 1) for name, value in stall.items()})
 
     def _watch(self) -> None:
         """From another thread: name what runs on the loop when it has not come round for too long."""

@@ -23,6 +23,8 @@ _CLEANUP_LIMIT = 5.0
 _MOST_GRANTED = 2.0
 # What we, the nodes and their Redis stood in run queues, added up, as a share of the time that went by.
 _OVERLOAD, _OVERLOAD_SEEN_AFTER = 1.0, 1.0
+# Who stood still for so long saw nothing meanwhile, renewed nothing, and kept everybody waiting who relies on us.
+_STOOD_STILL = 1.0
 
 
 class _Overdue(Exception):  # noqa: N818 - not an error yet
@@ -102,6 +104,7 @@ async def perform(
     started = time.monotonic()
     try:
         outcome = await _judged(context, params, planned)
+        _excuse_if_we_stood_still(outcome, context, started)
         _excuse_if_overloaded(outcome, context, started)
         if outcome.verdict not in (Verdict.PASS, Verdict.ERROR) and (trouble := await deployment.trouble()):
             outcome = Outcome(Verdict.ERROR, 0, trouble)
@@ -149,6 +152,14 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
     if context.warnings:
         return Outcome(Verdict.WARN, 0, "; ".join(context.warnings), Kind.VIOLATES, late=True)
     return Outcome(Verdict.PASS, 0)
+
+
+def _excuse_if_we_stood_still(outcome: Outcome, context: Context, began: float) -> None:
+    """A harness that did not move for a while is to blame for whatever that might explain, in a check of any kind."""
+    still = context.audit.lag_between(began, time.monotonic())
+    if outcome.excusable and outcome.verdict in (Verdict.FAIL, Verdict.WARN) and still > _STOOD_STILL:
+        outcome.verdict = Verdict.INCONCLUSIVE
+        outcome.reason = f"we stood still for {still:.1f} s: {outcome.reason}"
 
 
 def _excuse_if_overloaded(outcome: Outcome, context: Context, began: float) -> None:

@@ -18,17 +18,24 @@ from holdfast.target import builtin_path, load
 from holdfast.verdict import Verdict
 
 
-class Starved:
-    """Its three processes stand in the run queue all the time."""
+class Calm:
+    """Its processes get their processor at once."""
 
     def run_queue_wait(self) -> float:
-        return 3 * time.monotonic()
+        return 0.0
 
     async def trouble(self) -> str:
         return ""
 
     def obituaries(self) -> list[str]:
         return []
+
+
+class Starved(Calm):
+    """Its three processes stand in the run queue all the time."""
+
+    def run_queue_wait(self) -> float:
+        return 3 * time.monotonic()
 
 
 class Lapsing:
@@ -65,28 +72,90 @@ async def finds_in_what_lasts() -> None:
     ],
 )
 def test_an_overloaded_machine_excuses_findings_only_where_state_lapses(check: object, verdict: Verdict) -> None:
-    target, catalogue = load(builtin_path("lockd")), builtin("lockd")
-    spec = CheckSpec(check, [Claim("TC-LOOP-01", 1)])  # type: ignore[arg-type]  # one of those above
+    assert asyncio.run(verdict_of(check, Starved(), Audit())) is verdict
 
+
+def stand_still(seconds: float) -> None:
+    time.sleep(seconds)  # the whole loop, as a machine that freezes does
+
+
+async def finds_after_a_moment() -> None:
+    stand_still(0.3)
+    raise AssertionError("a member is missing from the list")
+
+
+async def finds_after_standing_still() -> None:
+    await asyncio.sleep(0.05)
+    stand_still(1.2)
+    raise AssertionError("a member is missing from the list")
+
+
+async def finds_two_leaders_after_standing_still() -> None:
+    stand_still(1.2)
+    raise Unsafe(["one leader in a term"], "two")
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict"),
+    [
+        (finds_after_standing_still, Verdict.INCONCLUSIVE),
+        (finds_after_a_moment, Verdict.FAIL),
+        (finds_two_leaders_after_standing_still, Verdict.FAIL),
+    ],
+)
+def test_a_harness_that_stood_still_blames_nobody(check: object, verdict: Verdict) -> None:
     async def run() -> Verdict:
-        outcome = await perform(
-            spec,
-            cast("Deployment", Starved()),
-            target=target,
-            catalogue=catalogue,
-            timings=target.timings(catalogue),
-            params={},
-            planned=1.0,
-            audit=Audit(),
-            seed=1,
-            say_waiting=lambda _what, _seconds: None,
-            lease=_no_other,
-            attempt=1,
-            patience=Patience(),
-        )
-        return outcome.verdict
+        audit = Audit()
+        audit.start()
+        await asyncio.sleep(0.05)
+        try:
+            return await verdict_of(check, Calm(), audit)
+        finally:
+            audit.stop()
 
     assert asyncio.run(run()) is verdict
+
+
+def test_a_stall_is_told_with_what_the_loop_worked_meanwhile() -> None:
+    async def run() -> list[dict[str, float]]:
+        audit = Audit()
+        audit.start()
+        for hold in (stand_still, work):
+            await asyncio.sleep(0.05)
+            hold(0.2)
+            await asyncio.sleep(0.05)
+        audit.stop()
+        return sorted(audit.report()["longest_stalls"], key=lambda stall: float(stall["at_s"]))
+
+    idle, busy = asyncio.run(run())[:2]
+    assert idle["worked_ms"] < idle["ms"] / 2
+    assert busy["worked_ms"] > idle["worked_ms"]
+
+
+def work(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+async def verdict_of(check: object, deployment: object, audit: Audit) -> Verdict:
+    target, catalogue = load(builtin_path("lockd")), builtin("lockd")
+    outcome = await perform(
+        CheckSpec(check, [Claim("TC-LOOP-01", 1)]),  # type: ignore[arg-type]  # one of those above
+        cast("Deployment", deployment),
+        target=target,
+        catalogue=catalogue,
+        timings=target.timings(catalogue),
+        params={},
+        planned=1.0,
+        audit=audit,
+        seed=1,
+        say_waiting=lambda _what, _seconds: None,
+        lease=_no_other,
+        attempt=1,
+        patience=Patience(),
+    )
+    return outcome.verdict
 
 
 async def _no_other() -> Deployment:
