@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.transcript import shortened
 from holdfast.verdict import Kind
 
-_LONGEST = 2000
+# A finding is read by people, who do not want a whole Redis snapshot.
+LONGEST = 2000
 
 
 class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
@@ -18,15 +20,10 @@ class Finding(AssertionError):  # noqa: N818 - a verdict, not an error
     def __init__(self, expected: Iterable[str], seen: str, why: str = "", *, late: bool = False) -> None:
         """`late`: something did not come, or not in time, which an overloaded machine could also have caused."""
         self.late = late
-        self.expected = [_shown(text) for text in expected]
-        self.seen = _shown(seen)
+        self.expected = [shortened(text, LONGEST) for text in expected]
+        self.seen = shortened(seen, LONGEST)
         self.why = why
         super().__init__(f"expected {' or '.join(self.expected)}; seen {self.seen}{f' ({why})' if why else ''}")
-
-
-def _shown(text: str) -> str:
-    """A finding is read by people: of a whole Redis snapshot the beginning says enough."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … and {len(text) - _LONGEST} more characters"
 
 
 class Unsafe(Finding):

@@ -12,10 +12,11 @@ from holdfast.catalogue import Catalogue
 from holdfast.check import CheckSpec
 from holdfast.context import Context
 from holdfast.deployment import Deployment
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, PartError
+from holdfast.finding import LONGEST, Finding, Inconclusive, NotApplicable, NotObservable, PartError
 from holdfast.patience import Patience
 from holdfast.target import Target
 from holdfast.timings import Timings
+from holdfast.transcript import shortened
 from holdfast.verdict import Kind, Verdict
 
 _CLEANUP_LIMIT = 5.0
@@ -136,7 +137,8 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
         told = (str(finding), finding.kind, finding.expected, finding.seen)
         return Outcome(bad, 0, *told, late=finding.late, excusable=finding.excusable)
     except AssertionError as error:
-        return Outcome(bad, 0, str(error), Kind.VIOLATES, [], str(error))
+        said = shortened(str(error), LONGEST)
+        return Outcome(bad, 0, said, Kind.VIOLATES, [], said)
     except Inconclusive as undecided:
         return Outcome(Verdict.INCONCLUSIVE, 0, str(undecided))
     except NotApplicable as unfit:

@@ -1,6 +1,7 @@
 """What went over the wire during one check, with relative milliseconds and with secrets under stable aliases."""
 
 import re
+import string
 import time
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +11,19 @@ from typing import Any
 _SHORTEST = 8
 # Anything long enough to be a credential; each candidate is looked up among the registered secrets.
 _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~+/=-]{7,}")
+_OF_A_CANDIDATE = string.ascii_letters + string.digits + "._~+/=-"
+_LONGEST_LINE = 4000
+
+
+def shortened(text: str, longest: int) -> str:
+    """People read it: of a body of ten megabytes the beginning says enough.
+
+    No word is cut in two: it might be half a secret, which would no longer be recognised as one.
+    """
+    if len(text) <= longest:
+        return text
+    kept = text[:longest].rstrip(_OF_A_CANDIDATE)
+    return f"{kept}… and {len(text) - len(kept)} more characters"
 
 
 class Secrets:
@@ -73,7 +87,7 @@ class Line:
     words: Words
 
     def text(self) -> str:
-        return self.words if isinstance(self.words, str) else self.words()
+        return shortened(self.words if isinstance(self.words, str) else self.words(), _LONGEST_LINE)
 
 
 @dataclass

@@ -28,3 +28,14 @@ def test_a_long_transcript_keeps_its_ends_and_counts_the_middle() -> None:
         transcript.note(f"line {number}")
     assert [line["text"] for line in transcript.lines()] == ["line 0", "line 1", "line 7", "line 8", "line 9"]
     assert transcript.dropped == 5
+
+
+def test_a_huge_line_is_shortened_and_no_secret_is_cut_in_two() -> None:
+    transcript = Transcript(Secrets())
+    hidden = "hf1.user.abcdef0123456789"
+    transcript.secrets.register(hidden)
+    for before in range(3970, 4002):
+        transcript.sent("x " * (before // 2) + " " * (before % 2) + hidden + "y" * 1_000_000)
+    shown = [str(line["text"]) for line in transcript.lines()]
+    assert all(len(text) < 4100 and "hf1" not in text for text in shown)
+    assert shown[0].endswith(f"… and {len(hidden) + 1_000_000} more characters")
