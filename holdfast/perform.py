@@ -137,7 +137,7 @@ async def _judged(context: Context, params: Mapping[str, Any], planned: float) -
         told = (str(finding), finding.kind, finding.expected, finding.seen)
         return Outcome(bad, 0, *told, late=finding.late, excusable=finding.excusable)
     except AssertionError as error:
-        said = shortened(str(error), LONGEST)
+        said = shortened("; ".join(line.strip() for line in str(error).splitlines()), LONGEST)
         return Outcome(bad, 0, said, Kind.VIOLATES, [], said)
     except Inconclusive as undecided:
         return Outcome(Verdict.INCONCLUSIVE, 0, str(undecided))

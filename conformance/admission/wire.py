@@ -48,7 +48,7 @@ class Request:
         return f"{self.method} {self.path}{query}  {said}".rstrip()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What came back, in the contract's words; `outcome` is None when it was no structured answer at all."""
 
@@ -111,6 +111,9 @@ class Answer:
     @property
     def answered(self) -> bool:
         return self.status != 0
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"  # what a failed assertion shows
 
     def describe(self) -> str:
         if not self.answered:

@@ -83,7 +83,7 @@ class Leader:
         return f"leader {self.id or 'nobody'} at {place}, term {self.term}, until {self.expires_at}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What came back; `status` 0 means none: the connection or its TLS failed, `text` says how."""
 
@@ -142,6 +142,9 @@ class Answer:
     def backends(self) -> dict[str, "Backend"]:
         entries = [entry for entry in self.fields.get("backends") or [] if isinstance(entry, dict)]
         return {str(entry.get("backend_hash")): Backend.of(entry) for entry in entries}
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"  # what a failed assertion shows
 
     def describe(self) -> str:
         if not self.answered:
