@@ -61,10 +61,11 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Setting:
-    """How one spec setting reaches the target: an environment variable or a flag."""
+    """How one spec setting reaches the target: an environment variable or a flag; and what every node starts with."""
 
     env: str | None = None
     flag: str | None = None
+    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,10 @@ class Target:
     def tells_peers(self) -> bool:
         """The harness tells each node where the others are, so it can stand between any two."""
         several = self.startable and len(self.nodes) > 1
-        return several and any(node.mentions(way) for node in self.nodes for way in _PEERS)
+        told = [setting.default or "" for setting in self.settings.values()]
+        return several and any(
+            any(way in text for text in told) or any(node.mentions(way) for node in self.nodes) for way in _PEERS
+        )
 
     def capabilities(self) -> frozenset[Capability]:
         found = {Capability.WIRE}
@@ -245,8 +249,9 @@ def _start(value: Any) -> Start | None:
 
 
 def _setting(name: str, value: Any) -> Setting:
-    if not isinstance(value, dict) or not value.keys() & {"env", "flag"} or value.keys() - {"env", "flag"}:
-        raise ValueError(f'[settings] {name}: write {{ env = "VARIABLE" }} or {{ flag = "--option" }}')
+    keys = value.keys() if isinstance(value, dict) else set()
+    if not keys & {"env", "flag"} or keys - {"env", "flag", "default"}:
+        raise ValueError(f'[settings] {name}: write {{ env = "VARIABLE" }} or {{ flag = "--option" }}, and a default')
     return Setting(**value)
 
 
