@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import aiohttp
@@ -58,7 +59,7 @@ class Peers:
         try:
             async with asyncio.timeout(limit or self.node.settings.peer_call_timeout):
                 async with session.request(method, url, data=data, headers=sent, allow_redirects=False) as reply:
-                    return Reply(reply.status, _object(await reply.content.read(LARGEST_REPLY)))
+                    return Reply(reply.status, _object(await _whole(reply)))
         except TimeoutError:
             raise PeerFailed("no answer in time") from None
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # uvloop: "the handler is closed"
@@ -94,12 +95,19 @@ class Peers:
         if bundle is None:
             return aiohttp.ClientSession(connector=aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS, limit=0))
         if certificate == "client":
-            from pathlib import Path
-
             bundle = load_bundle(Path(settings.tc_client_bundle))
         context = client_context(bundle, (*self.node.trusted, *self.node.identity.bundle.authorities))  # type: ignore[union-attr]  # seen above
         connector = aiohttp.TCPConnector(ssl=context, keepalive_timeout=KEPT_SECONDS, limit=0)
         return aiohttp.ClientSession(connector=connector, trust_env=True)
+
+
+async def _whole(reply: aiohttp.ClientResponse) -> bytes:
+    body = bytearray()
+    async for piece in reply.content.iter_any():
+        body += piece
+        if len(body) > LARGEST_REPLY:
+            raise ValueError(f"more than {LARGEST_REPLY} bytes")
+    return bytes(body)
 
 
 def _object(raw: bytes) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from holdfast.reference.lockd.identity import Caller, Identity, node_id_of
 from holdfast.reference.lockd.ids import is_xid, uuid7
 from holdfast.reference.lockd.loop import Loop
 from holdfast.reference.lockd.members import Members
-from holdfast.reference.lockd.peers import PeerFailed, Peers
 from holdfast.reference.lockd.registry import Registry
 from holdfast.reference.lockd.rmloop import RmLoop
 from holdfast.reference.lockd.seen import Seen, read_seen
@@ -269,14 +268,3 @@ def test_flags_win_over_the_environment() -> None:
 def test_a_bad_argument_is_named(argv: list[str]) -> None:
     with pytest.raises(BadSetting):
         settings_from({}, argv)
-
-
-async def test_whatever_breaks_a_call_is_a_failed_peer(node: Any) -> None:
-    """What is closed under a call says so with a RuntimeError, and a node must not end by it."""
-    node.identity = SimpleNamespace(bundle=None)
-    peers = Peers(node)
-    with pytest.raises(PeerFailed, match="ClientConnectorError"):
-        await peers.call("membership", "GET", "http://127.0.0.1:1/")
-    await peers.close()
-    with pytest.raises(PeerFailed, match="RuntimeError"):
-        await peers.call("membership", "GET", "http://127.0.0.1:1/")

@@ -1,0 +1,63 @@
+"""Calls to other nodes, against peers that answer in odd ways."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from holdfast.reference.lockd.peers import LARGEST_REPLY, PeerFailed, Peers
+
+
+@asynccontextmanager
+async def calling() -> AsyncIterator[Peers]:
+    node: Any = SimpleNamespace(
+        identity=SimpleNamespace(bundle=None), settings=SimpleNamespace(tc_client_bundle="", peer_call_timeout=5.0)
+    )
+    made = Peers(node)
+    yield made
+    await made.close()
+
+
+@asynccontextmanager
+async def answering(*pieces: bytes) -> AsyncIterator[str]:
+    """A peer that sends its body piece by piece, and each piece only when the one before has surely arrived."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {sum(map(len, pieces))}\r\n\r\n".encode())
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.02)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+async def test_a_reply_in_pieces_is_read_as_a_whole() -> None:
+    body = json.dumps({"endpoints": ["https://127.0.0.1:1"] * 100}).encode()
+    async with answering(body[:7], body[7:1000], body[1000:]) as url, calling() as peers:
+        reply = await peers.call("membership", "GET", url)
+    assert len(reply.body["endpoints"]) == 100
+
+
+async def test_a_reply_without_end_is_a_failed_peer() -> None:
+    async with answering(b" " * LARGEST_REPLY, b" ") as url, calling() as peers:
+        with pytest.raises(PeerFailed, match="more than"):
+            await peers.call("membership", "GET", url)
+
+
+async def test_whatever_breaks_a_call_is_a_failed_peer() -> None:
+    """What is closed under a call says so with a RuntimeError, and a node must not end by it."""
+    async with calling() as peers:
+        with pytest.raises(PeerFailed, match="ClientConnectorError"):
+            await peers.call("membership", "GET", "http://127.0.0.1:1/")
+        await peers.close()
+        with pytest.raises(PeerFailed, match="RuntimeError"):
+            await peers.call("membership", "GET", "http://127.0.0.1:1/")
