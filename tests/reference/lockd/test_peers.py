@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from holdfast.reference.lockd.peers import LARGEST_REPLY, PeerFailed, Peers
 
@@ -26,18 +28,16 @@ async def calling() -> AsyncIterator[Peers]:
 async def answering(*pieces: bytes) -> AsyncIterator[str]:
     """A peer that sends its body piece by piece, and each piece only when the one before has surely arrived."""
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {sum(map(len, pieces))}\r\n\r\n".encode())
+    async def serve(request: web.BaseRequest) -> web.StreamResponse:
+        reply = web.StreamResponse()
+        await reply.prepare(request)
         for piece in pieces:
-            writer.write(piece)
-            await writer.drain()
+            await reply.write(piece)
             await asyncio.sleep(0.02)
-        writer.close()
+        return reply
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    async with RawTestServer(serve) as server:
+        yield str(server.make_url("/"))
 
 
 async def test_a_reply_in_pieces_is_read_as_a_whole() -> None:
