@@ -20,8 +20,10 @@ async def calling() -> AsyncIterator[Peers]:
         identity=SimpleNamespace(bundle=None), settings=SimpleNamespace(tc_client_bundle="", peer_call_timeout=5.0)
     )
     made = Peers(node)
-    yield made
-    await made.close()
+    try:
+        yield made
+    finally:
+        await made.close()
 
 
 @asynccontextmanager
