@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import queue
-import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from holdfast.fixtures.deploy import Ground, LocalDeployments, StartLinks, pytho
 from holdfast.fixtures.launcher import Command, Guardian, LaunchKind
 from holdfast.fixtures.lent import LentRedis
 from holdfast.fixtures.ports import PortPool
+from holdfast.loops import new_loop
 from holdfast.perform import Outcome
 from holdfast.scheduler import Job, Scheduler
 from holdfast.stream import Stream
@@ -63,7 +63,7 @@ class Engine:
         self._options = options
         nodes = [*python_modules(target), *options.preload] if options.launcher == "fork" else []
         self._guardian = Guardian.launch(preload=[*nodes, *_OUR_PROCESSES])
-        self._loop = _new_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="checks", daemon=True)
         self._thread.start()
         self._ports = PortPool()
@@ -195,19 +195,3 @@ def _spare_the_loop() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTOR)
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop = uvloop.new_event_loop()
-    loop.set_exception_handler(_forget_handshakes)
-    return loop
-
-
-def _forget_handshakes(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Of a connection that is given up while it shakes hands uvloop leaves a future behind that nobody waits for."""
-    if "future" not in context or not isinstance(context.get("exception"), ssl.SSLError):
-        loop.default_exception_handler(context)

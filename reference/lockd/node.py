@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-import uvloop
 from aiohttp import web
 
 from holdfast.reference.background import Background, with_library_logs
@@ -123,7 +122,8 @@ def main(argv: list[str]) -> None:
         settings = settings_from(os.environ, argv)
         parts = parts_for(settings.violate or os.environ.get("VIOLATE", ""))
         gc.freeze()
-        failed = uvloop.run(_serve(settings, parts))
+        # Not on uvloop (0.23): it closes the descriptor of a reset TLS call twice, the second time somebody else's.
+        failed = asyncio.run(_serve(settings, parts))
     except (BadSetting, StoreUnavailable) as error:
         _give_up(str(error))
     except (OSError, ValueError, sqlite3.Error) as error:

@@ -62,7 +62,7 @@ class Peers:
                     return Reply(reply.status, _object(await _whole(reply)))
         except TimeoutError:
             raise PeerFailed("no answer in time") from None
-        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # uvloop: "the handler is closed"
+        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # the last: a session that was closed
             raise PeerFailed(f"{type(error).__name__}: {error}") from None
 
     async def accepts(
