@@ -26,7 +26,7 @@ def _careful_loop() -> asyncio.AbstractEventLoop:
         other part of the process (uvloop 0.23).
         """
 
-        async def create_connection(  # type: ignore[override]  # all else goes through as it comes
+        async def create_connection(
             self,
             protocol_factory: Callable[[], asyncio.BaseProtocol],
             *args: Any,
