@@ -1,8 +1,22 @@
-"""Links behind a fault engine: our relay or a real Toxiproxy, the same verbs on both.
+"""Links in a fault engine: our relay or a real Toxiproxy, with the same verbs on both.
 
-What the two do differently is here and nowhere else. A Toxiproxy has no stall in which connections survive; up to 2.12
-a rate of nothing is one, from 2.13 on a delay longer than any run. It can reset only connections that were opened
-under the toxic, so its `cut` ends live ones cleanly and resets newcomers, and its `reset` is a clean end.
+Both speak the same API, and a link is a proxy in the engine; a verb adds toxics under names of its own, so that a
+second call changes them and `heal` removes all. What the two engines do differently is here and nowhere else:
+
+- stall: the relay has `blackhole`. A Toxiproxy has no toxic that holds everything and keeps connections; up to 2.12 a
+  rate of 0 does it, from 2.13 on a delay longer than any run.
+- refuse: both stop listening by disabling the proxy. The relay resets the open connections before that, a Toxiproxy
+  closes them cleanly.
+- cut and reset: a Toxiproxy resets only connections that were opened under the toxic, so its `cut` closes open ones
+  cleanly and resets new ones, and its `reset` is a clean close.
+- counters: only the relay counts connections that are still open.
+- UDP: only the relay carries it. So UDP links always live in a relay of their own (`udp_links`), in plain runs, with
+  either engine, and their verbs are those of `DatagramLink`.
+
+Who owns the server: one that we start (our relay, or a toxiproxy-server per deployment) is a process of the guardian
+and ends with its `ProxyHost`. One that TOXIPROXY_URL names is shared with others, so our proxies have a prefix of their
+own and are deleted one by one. A proxy that `[links]` names (`JoinedLink`) belongs to the target's operator: it stays,
+and only our toxics go.
 """
 
 import asyncio
@@ -10,117 +24,30 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from holdfast.chaos.proxied import BLACKHOLE, DELAY_OF_A_DAY, RATE_OF_NOTHING, DatagramLink, Hold, ProxiedLink
 from holdfast.chaos.relay.server import RelayServer
-from holdfast.chaos.toxiproxy import Proxy, Toxiproxy, ToxiproxyError, UnreachableError
-from holdfast.deployment import LinkCounters, StartError
-from holdfast.finding import NotObservable
-from holdfast.fixtures.deploy import StartLinks
+from holdfast.chaos.toxiproxy import Toxiproxy, ToxiproxyError, UnreachableError
+from holdfast.fixtures.ground import StartLinks
 from holdfast.fixtures.launcher import Command, Guardian, Process, ready
 from holdfast.fixtures.ports import PortPool
+from holdfast.target.deployment import StartError
 
-STREAMS = {"up": ("upstream",), "down": ("downstream",), "both": ("upstream", "downstream")}
-MILLISECONDS = 1000
-A_DAY = 86_400 * MILLISECONDS
 START_DEADLINE = 10.0
 CLOSE_DEADLINE = 2.0
-# Where `holdfast doctor --install toxiproxy` puts it.
+# Where `holdfast doctor --install toxiproxy` puts the binary.
 CACHE = Path("~/.cache/holdfast/bin/toxiproxy-server")
 
 
-@dataclass(frozen=True)
-class Hold:
-    """How an engine holds everything without losing a connection: a toxic and its attributes."""
-
-    toxic: str
-    attributes: Mapping[str, int]
-
-
-BLACKHOLE = Hold("blackhole", {})
-RATE_OF_NOTHING = Hold("bandwidth", {"rate": 0})
-DELAY_OF_A_DAY = Hold("latency", {"latency": A_DAY})
-
-
-class ProxiedLink:
-    """A link that stands in a proxy. Every verb is in force when it returns."""
-
-    def __init__(self, proxy: Proxy, hold: Hold, *, relay: bool) -> None:
-        self.name = proxy.name
-        self.port = proxy.port
-        self.proxy = proxy
-        self._hold = hold
-        self._relay = relay
-
-    async def delay(self, seconds: float, jitter: float = 0.0, direction: str = "both") -> None:
-        attributes = {"latency": round(seconds * MILLISECONDS), "jitter": round(jitter * MILLISECONDS)}
-        await self._put("latency", direction, attributes)
-
-    async def stall(self, direction: str = "both") -> None:
-        await self._put(self._hold.toxic, direction, dict(self._hold.attributes), name="stall")
-
-    async def rate(self, kilobytes: int, direction: str = "both") -> None:
-        """So many thousand bytes a second."""
-        await self._put("bandwidth", direction, {"rate": kilobytes})
-
-    async def refuse(self) -> None:
-        if self._relay:
-            await self.proxy.reset()
-        await self.proxy.disable()
-
-    async def cut(self) -> None:
-        """Connections break, those that stand and every new one."""
-        if self._relay:
-            await self._put("reset_peer", "both", {"timeout": 0})
-            await self.proxy.reset()
-        else:
-            await self.proxy.disable()
-            await self._put("reset_peer", "both", {"timeout": 0})
-            await self.proxy.enable()
-
-    async def reset(self) -> None:
-        """The connections that stand break, once."""
-        if self._relay:
-            await self.proxy.reset()
-        else:
-            await self.proxy.disable()
-            await self.proxy.enable()
-
-    async def lead_to(self, host: str, port: int) -> None:
-        """Connections go there from now on; those that stand break."""
-        await self.proxy.update(upstream=f"{host}:{port}")
-
-    async def heal(self) -> None:
-        await self.proxy.heal()
-
-    async def counters(self) -> LinkCounters:
-        if not self._relay:
-            raise NotObservable("[[node]] start with {redis} and the relay; a Toxiproxy counts nothing that is open")
-        tally = await self.proxy.counters()
-        up, down, many = tally["upstream"], tally["downstream"], tally["connections"]
-        return LinkCounters(
-            up["bytes"], down["bytes"], up["chunks"], down["chunks"], many["opened"], many["open"], many["refused"]
-        )
-
-    async def close(self) -> None:
-        await self.proxy.destroy()
-
-    async def _put(self, kind: str, direction: str, attributes: dict[str, Any], name: str | None = None) -> None:
-        present = {toxic["name"] for toxic in await self.proxy.toxics()}
-        for stream in STREAMS[direction]:
-            label = f"{name or kind}_{stream}"
-            if label in present:
-                await self.proxy.update_toxic(label, **attributes)
-            else:
-                await self.proxy.add(kind, stream, name=label, **attributes)
-
-
 class ProxyHost:
-    """The links of one deployment, as proxies of one server; `let_go` is called when it is closed."""
+    """The links of one deployment, as proxies of one server; `let_go` is called once it is closed.
+
+    `process` is the server if we have started it, None for one that others use too.
+    """
 
     def __init__(
         self,
@@ -129,9 +56,11 @@ class ProxyHost:
         *,
         process: Process | None = None,
         relay: bool = False,
+        udp: bool = False,
         let_go: Callable[[], None] = lambda: None,
     ) -> None:
         self.process = process
+        self._udp = udp
         self._let_go = let_go
         self.server = server
         self._hold = hold
@@ -140,10 +69,13 @@ class ProxyHost:
         self._opened: list[ProxiedLink] = []
 
     async def open(self, name: str, upstream_host: str, upstream_port: int, listen_port: int) -> ProxiedLink:
-        ours = {"strict": True} if self._relay else {}
+        ours: dict[str, Any] = {"strict": True} if self._relay else {}
+        if self._udp:
+            ours = {"protocol": "udp"}
         upstream, listen = f"{upstream_host}:{upstream_port}", f"127.0.0.1:{listen_port}"
         proxy = await self.server.create(self._prefix + name, upstream, listen, **ours)
-        link = ProxiedLink(proxy, self._hold, relay=self._relay)
+        kind = DatagramLink if self._udp else ProxiedLink
+        link = kind(proxy, self._hold, relay=self._relay)
         self._opened.append(link)
         return link
 
@@ -155,10 +87,10 @@ class ProxyHost:
         return ""
 
     async def close(self) -> None:
-        """A server of ours ends; on one of somebody else's our proxies go."""
+        """End the server if we have started it; else delete our proxies there."""
         if self.process is None:
             for link in self._opened:
-                with contextlib.suppress(UnreachableError):  # nothing of ours is left on a server that is gone
+                with contextlib.suppress(UnreachableError):  # a server that is gone has no proxies left
                     await link.close()
         else:
             await self.process.end(CLOSE_DEADLINE)
@@ -166,17 +98,23 @@ class ProxyHost:
         self._let_go()
 
 
-def relay_links(seed: int) -> StartLinks:
+def relay_links(seed: int, *, udp: bool = False) -> StartLinks:
     async def start(guardian: Guardian, ports: PortPool, name: str) -> ProxyHost:
         relay = await RelayServer.start(guardian, name, port := ports.take(), seed=seed)
         let_go = partial(ports.release, port)
-        return ProxyHost(Toxiproxy(relay.url), BLACKHOLE, process=relay.process, relay=True, let_go=let_go)
+        server = Toxiproxy(relay.url)
+        return ProxyHost(server, BLACKHOLE, process=relay.process, relay=True, udp=udp, let_go=let_go)
 
     return start
 
 
+def udp_links(seed: int) -> StartLinks:
+    """Serve UDP links in a relay of their own, whatever serves the TCP links of the deployment."""
+    return relay_links(seed, udp=True)
+
+
 def toxiproxy_links() -> StartLinks:
-    """A real one: the one that TOXIPROXY_URL names, else one of our own for each deployment."""
+    """Use a real Toxiproxy: the one that TOXIPROXY_URL names, else one started for each deployment."""
     if url := os.environ.get("TOXIPROXY_URL"):
         return _joined_server(url)
     binary = find_toxiproxy()
@@ -207,23 +145,30 @@ def _joined_server(url: str) -> StartLinks:
 
 
 class JoinedLink(ProxiedLink):
-    """A proxy of somebody else's: it stays when we go, without our toxics."""
+    """A proxy that the target's operator runs: closing the link removes our toxics and leaves the proxy."""
 
     async def close(self) -> None:
         await self.heal()
         await self.proxy.server.close()
 
 
+class JoinedDatagramLink(JoinedLink, DatagramLink):
+    """A UDP proxy of the operator's; their Toxiproxy is a `holdfast relay` then, since no other carries UDP."""
+
+
 async def join_link(url: str, proxy: str) -> JoinedLink:
-    """A proxy that stands already, in front of a part of the target."""
+    """Use a proxy that exists already, of a Toxiproxy or relay that the target's operator runs."""
     server = Toxiproxy(url)
-    return JoinedLink(await server.find(proxy), await hold_of(server), relay=False)
+    found = await server.find(proxy)
+    if found.fields.get("protocol") == "udp":
+        return JoinedDatagramLink(found, BLACKHOLE, relay=True)
+    return JoinedLink(found, await hold_of(server), relay=False)
 
 
 async def hold_of(server: Toxiproxy) -> Hold:
-    """The stall of a Toxiproxy, which depends on its version; one that was built from source may not know its own.
+    """Find out how this Toxiproxy stalls, which depends on its version; one built from source may not report it.
 
-    From 2.13 on a slicer of nothing is refused. On a proxy that nobody uses it does no harm.
+    So a slicer with size 0 is tried, which 2.13 and later refuse, on a disabled proxy, where it does no harm.
     """
     probe = await server.create(f"holdfast-probe-{uuid.uuid4().hex[:8]}", "127.0.0.1:9", enabled=False)
     try:
@@ -238,7 +183,7 @@ async def hold_of(server: Toxiproxy) -> Hold:
 
 
 def must_have_toxiproxy() -> None:
-    """One sentence, before anything starts, if there is none or the one that TOXIPROXY_URL names does not answer."""
+    """Raise StartError, before anything starts, if there is no Toxiproxy or TOXIPROXY_URL does not answer."""
     if url := os.environ.get("TOXIPROXY_URL"):
         asyncio.run(_must_answer(url))
     else:
@@ -250,7 +195,7 @@ async def _must_answer(url: str) -> None:
     try:
         await server.version()
     except ToxiproxyError as error:
-        raise StartError(f"TOXIPROXY_URL: {error}") from error
+        raise StartError(f"TOXIPROXY_URL: {error}; start that Toxiproxy, or unset the variable") from error
     finally:
         await server.close()
 
@@ -262,6 +207,6 @@ def find_toxiproxy() -> Path:
     if (cached := CACHE.expanduser()).is_file():
         return cached
     raise StartError(
-        "no toxiproxy-server is on PATH; `holdfast doctor --install toxiproxy` builds one where Go is, "
-        "TOXIPROXY_URL names one that runs, or use --engine relay"
+        "no toxiproxy-server is on PATH: build one with `holdfast doctor --install toxiproxy` (needs Go), "
+        "name a running one in TOXIPROXY_URL, or use --engine relay"
     )

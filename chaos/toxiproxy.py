@@ -1,8 +1,8 @@
-"""A Toxiproxy server, the real one or our relay, through toxiproxy-python.
+"""A Toxiproxy server, a real one or our relay, through toxiproxy-python.
 
-That client speaks to one server per process, waits for ever, knows no updates and takes most errors for success; here
-each server has its address and its deadline, and whatever goes wrong ends in one sentence. It is synchronous, so that
-each call runs in a thread.
+That package talks to one server per process, waits for ever, has no updates and takes most errors for success. Here
+each server has its own address and deadline, and every failure is an error of one sentence. The package is synchronous,
+so each call runs in a thread, with the server that it is meant for in a context variable.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ import toxiproxy.api
 import toxiproxy.proxy
 import toxiproxy.server
 
-from holdfast.finding import PartError
+from holdfast.check.finding import HarnessError
 
 R = TypeVar("R")
 Fields = dict[str, Any]
 
 DEADLINE = 5.0
-# A thread that hangs in a call ends by its own time-outs; we do not wait for it longer than this.
+# Seconds that we wait past the deadline for a call's thread, which ends by its own time-outs.
 GRACE = 1.0
 ANY_PORT = "127.0.0.1:0"
 
 
-class ToxiproxyError(PartError):
-    """The server refused, answered nonsense or did not answer; the text says which server and what it said."""
+class ToxiproxyError(HarnessError):
+    """The server refused, gave an answer that can't be read, or none; the text names the server and its answer."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class ToxiproxyError(PartError):
 
 
 class UnreachableError(ToxiproxyError):
-    """Nothing listens there, or not any more."""
+    """Nothing listens at the address."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ _meant: contextvars.ContextVar[_Address] = contextvars.ContextVar("toxiproxy ser
 
 
 class _Consumer(toxiproxy.api.APIConsumer):  # type: ignore[misc]  # the package has no annotations
-    """Stands where toxiproxy-python has its one server: asks the server that the context means, if it means one."""
+    """Replaces the package's one server: asks the server of the context variable, if there is one."""
 
     @classmethod
     def get(cls, url: str, params: Any = None, **more: Any) -> Any:
@@ -81,7 +81,7 @@ class Toxiproxy:
 
     def __init__(self, url: str, deadline: float = DEADLINE) -> None:
         session = requests.Session()
-        session.trust_env = False  # a proxy of the environment is not on the way to a server of ours
+        session.trust_env = False  # HTTP_PROXY must not be used for a server on loopback
         self.url = url.rstrip("/")
         self._address = _Address(self.url, deadline, session)
         self._client = toxiproxy.server.Toxiproxy()
@@ -93,7 +93,7 @@ class Toxiproxy:
     async def create(
         self, name: str, upstream: str, listen: str = ANY_PORT, *, enabled: bool = True, **ours: Any
     ) -> "Proxy":
-        """`ours` are fields that only our relay knows (`protocol`, `strict`)."""
+        """Create a proxy; `ours` are fields that only our relay has (`protocol`, `strict`)."""
         body = {"name": name, "upstream": upstream, "listen": listen, "enabled": enabled, **ours}
         return Proxy(self, await self.call(lambda: _exchange("POST", "/proxies", json=body).json()))
 
@@ -108,7 +108,7 @@ class Toxiproxy:
         await self.call(self._client.reset)
 
     async def call(self, work: Callable[[], R]) -> R:
-        """Run calls of the client in a thread, meant for this server."""
+        """Run calls of the package in a thread, for this server."""
         context = contextvars.copy_context()
         context.run(_meant.set, self._address)
         deadline = self._address.deadline + GRACE
@@ -124,7 +124,7 @@ class Toxiproxy:
 
 @dataclass
 class Proxy:
-    """One proxy of a server; what it shows is what the server last said."""
+    """One proxy of a server; its fields are those of the server's last answer."""
 
     server: Toxiproxy
     fields: Fields = field(repr=False)
@@ -154,7 +154,7 @@ class Proxy:
         toxicity: float = 1.0,
         **attributes: Any,
     ) -> str:
-        """Adds a toxic, in force on every live connection when this returns; its name."""
+        """Add a toxic, in force on every open connection when this returns; return its name."""
         label = name or f"{kind}_{stream}"
         client = self._client()
         await self.server.call(
@@ -178,7 +178,7 @@ class Proxy:
         return found
 
     async def update(self, **changes: Any) -> None:
-        """`listen`, `upstream`, `enabled`; what the server makes of it is read back."""
+        """Change `listen`, `upstream` or `enabled`; `fields` are then what the server answered."""
         path = _path(self.name)
         self.fields = await self.server.call(lambda: _exchange("POST", path, json=changes).json())
 
@@ -189,18 +189,23 @@ class Proxy:
         await self.update(enabled=False)
 
     async def heal(self) -> None:
-        """No toxic, and listening; only this proxy, unlike the server's own reset."""
+        """Remove every toxic and enable the proxy; only this one, unlike the server's own reset."""
         for toxic in await self.toxics():
             await self.remove(toxic["name"])
         if not (await self.server.find(self.name)).enabled:
             await self.enable()
 
     async def reset(self) -> None:
-        """Every connection that stands gets a reset; only our relay has it."""
+        """Reset every open connection; only our relay has this."""
         await self.server.call(lambda: _exchange("POST", f"{_path(self.name)}/reset"))
 
+    async def rebind(self) -> int:
+        """Give each UDP flow a new source port; return how many flows that were. Only our relay has this."""
+        found: Fields = await self.server.call(lambda: _exchange("POST", f"{_path(self.name)}/rebind").json())
+        return int(found["flows"])
+
     async def counters(self) -> Fields:
-        """Live counts; only our relay has them."""
+        """Return counts that include open connections; only our relay has them."""
         found: Fields = await self.server.call(lambda: _exchange("GET", f"{_path(self.name)}/counters").json())
         return found
 
@@ -208,7 +213,7 @@ class Proxy:
         await self.server.call(self._client().destroy)
 
     def _client(self) -> Any:
-        """The client's own object; it puts the name into URLs as it is."""
+        """Make the package's own object, with a quoted name, since it puts the name into URLs as it is."""
         return toxiproxy.proxy.Proxy(**{**self.fields, "name": quote(self.name, safe="")})
 
 

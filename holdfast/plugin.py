@@ -1,58 +1,101 @@
-"""The pytest plugin: checks are ordinary pytest items whose coroutines run overlapped. Inert without --target."""
+"""The pytest plugin: checks are ordinary pytest items whose coroutines run overlapped. Inert without --target.
 
+pytest collects the checks and asks for them one by one; the session runs them all at once. The two meet here: the
+items are handed to the session as a plan, the session hands back ids as checks end, and only then pytest's own protocol
+runs for that item, with the outcome already known. So `-k`, node ids, parametrize, JUnit and Allure work as everywhere,
+while the waiting of all checks overlaps.
+
+`holdfast run` hands its record of options over as an object (`Handover`); plain pytest builds the record from flags.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from holdfast.catalogue import CatalogueError
-from holdfast.check import CheckSpec, spec_of
-from holdfast.plan import PlanError
-from holdfast.suite import SCENARIOS
-from holdfast.target import TargetError
+from holdfast.check.verifies import CheckSpec, spec_of
+from holdfast.run.collect import pytest_collect_directory, pytest_pycollect_makemodule
+from holdfast.run.options import PYTEST_FLAGS, Option, RunOptions, options
+from holdfast.run.perform import Outcome
+from holdfast.run.plan import PlanError
+from holdfast.run.stream import Reporter
+from holdfast.run.suite import SCENARIOS
+from holdfast.spec.catalogue import CatalogueError
+from holdfast.spec.verdict import Verdict
+from holdfast.target.descriptor import TargetError
 
 if TYPE_CHECKING:
-    from holdfast.session import CheckSession
+    from holdfast.run.session import CheckSession
+    from holdfast.run.tokens import Tokens
+
+# Hooks of this plugin that have a module of their own.
+__all__ = ["pytest_collect_directory", "pytest_pycollect_makemodule"]
 
 _KEY = pytest.StashKey["CheckSession"]()
+# Nothing to be red about, but no pass either: pytest's word for that is "skipped".
+_SKIPPED = frozenset({Verdict.WARN, Verdict.KNOWN, Verdict.PARTIAL, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE})
+
+
+class Handover:
+    """Carries the options, reporters and tokens of `holdfast run` to this plugin, past pytest's argv."""
+
+    def __init__(self, options: RunOptions, reporters: Sequence[Reporter] = (), tokens: "Tokens | None" = None) -> None:
+        self.options = options
+        self.reporters = reporters
+        self.tokens = tokens
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("holdfast")
-    group.addoption("--target", metavar="FILE", help="descriptor of the target, or the key of a built-in one")
-    group.addoption("--time-scale", type=float, metavar="X", help="1 = the spec's own time")
-    group.addoption("--profile", metavar="NAME", help="answer for this profile instead of the descriptor's")
-    group.addoption("--only", action="append", default=[], metavar="ID", help="this requirement or group alone")
-    group.addoption("--level", choices=["must", "should", "may"], help="leave weaker requirements out")
-    group.addoption("--results", type=Path, metavar="DIR", help="where events.jsonl and the reports go")
-    group.addoption("--launcher", choices=["fork", "exec"], default="fork", help="how Python nodes are started")
-    group.addoption("--redis-url", metavar="URL", help="use this Redis instead of the embedded one")
-    group.addoption("--repeat", type=int, default=1, metavar="N", help="run every check N times")
-    group.addoption("--stress", type=int, default=0, metavar="N", help="keep N cores busy meanwhile")
-    group.addoption("--overlap", type=int, metavar="N", help="how many checks wait at the same time")
-    group.addoption("--budget", metavar="TIME", help="the most telling checks that fit, e.g. 30m")
-    group.addoption("--violate", metavar="ID/n", help="start the built-in target as this mutant")
-    group.addoption("--scenarios", action="store_true", help="the chaos scenarios instead of the suite")
-    group.addoption("--random", type=int, default=0, metavar="N", help="so many drawn schedules of faults")
-    group.addoption("--schedule", type=Path, metavar="FILE", help="this schedule of faults instead of a drawn one")
-    group.addoption("--engine", choices=["relay", "toxiproxy"], default="relay", help="what scenarios inject with")
-    group.addoption("--seed", type=int, default=1, metavar="S", help="of every random draw in the suite")
+    for name in PYTEST_FLAGS:
+        group.addoption(options()[name].spelling, **_flag(options()[name]))
+
+
+def _flag(option: Option) -> dict[str, Any]:
+    """An option of the record in the words of argparse."""
+    said: dict[str, Any] = {"help": option.flag.help, "default": option.default}
+    if option.kind is bool:
+        return {**said, "action": "store_true"}
+    if option.many:
+        return {**said, "action": "append", "default": [], "metavar": option.flag.metavar}
+    if issubclass(option.kind, StrEnum):
+        return {**said, "type": option.kind, "choices": list(option.kind)}
+    return {**said, "type": option.kind, "metavar": option.flag.metavar}
+
+
+def _options_of(config: pytest.Config) -> RunOptions | None:
+    """What was handed over, or what pytest's flags say; None without a target."""
+    for plugin in config.pluginmanager.get_plugins():
+        if isinstance(plugin, Handover):
+            return plugin.options
+    if not config.getoption("target", None):
+        return None
+    given = {name: config.getoption(name) for name in PYTEST_FLAGS}
+    return RunOptions(**{**given, "only": tuple(given["only"])})
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.getoption("target", None):
+    asked = _options_of(config)
+    if asked is None:
         return
     if getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(
             "checks overlap on one loop already: leave out -n, which would launch every check twice"
         )
     # Everybody's pytest loads this module; only a run against a target needs the rest.
-    from holdfast.session import CheckSession, Options
+    from holdfast.run.session import CheckSession
 
     try:
-        config.stash[_KEY] = CheckSession(Options.from_pytest(config))
+        session = config.stash[_KEY] = CheckSession(asked)
     except (TargetError, CatalogueError) as error:
         raise pytest.UsageError(str(error)) from error
+    for plugin in config.pluginmanager.get_plugins():
+        if isinstance(plugin, Handover):
+            session.stream.reporters += plugin.reporters
+            session.tokens = plugin.tokens
 
 
 def session_of(config: pytest.Config) -> "CheckSession | None":
@@ -64,22 +107,35 @@ def pytest_collection(session: pytest.Session) -> None:
     """Before the suite is imported, which takes longer than to see that there is nobody to talk to."""
     checks = session_of(session.config)
     if checks is not None and not session.config.option.collectonly:
-        checks.look_before()
+        with _one_sentence():
+            checks.look_before()
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    """What can't be run at all ends with one sentence and exit code 2."""
+    from holdfast.run.session import CannotRunError
+
+    try:
+        yield
+    except CannotRunError as problem:
+        pytest.exit(str(problem), returncode=2)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Scenarios stand beside the suite and are no part of it: they run when they are asked for."""
     if "conformance" not in collection_path.parts:
         return None
-    if collection_path.name == "test_random.py" and not config.getoption("random", default=0):
+    asked = _asked(config)
+    if collection_path.name == "test_random.py" and not asked.random:
         return True
-    return True if collection_path.name == SCENARIOS and not config.getoption("scenarios", default=False) else None
+    return True if collection_path.name == SCENARIOS and not asked.scenarios else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A check with a parameter `draw` runs once for each schedule that is drawn."""
     if "draw" in metafunc.fixturenames and spec_of(metafunc.function):
-        metafunc.parametrize("draw", range(1, 1 + metafunc.config.getoption("random", default=0)))
+        metafunc.parametrize("draw", range(1, 1 + _asked(metafunc.config).random))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -110,13 +166,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     by_id = {check_id(item): item for item in session.items}
     params = {id_: params_of(item) for id_, item in by_id.items()}
-    for id_ in checks.run(params):
-        item = by_id[id_]
-        session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
+    with _one_sentence():
+        for id_ in checks.run(params):
+            session.config.hook.pytest_runtest_protocol(item=by_id[id_], nextitem=None)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
     return True
 
 
@@ -125,8 +181,25 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     checks = session_of(pyfuncitem.config)
     if checks is None or _spec(pyfuncitem) is None:
         return None
-    checks.tell(check_id(pyfuncitem))
+    _end_as(checks.worst(check_id(pyfuncitem)))
     return True
+
+
+def _end_as(outcome: Outcome) -> None:
+    """End the running item as pytest would end a test of this outcome."""
+    if outcome.verdict in _SKIPPED:
+        pytest.skip(f"{outcome.verdict}: {outcome.reason}")
+    if outcome.verdict is not Verdict.PASS:
+        pytest.fail(_finding_text(outcome), pytrace=False)
+
+
+def _finding_text(outcome: Outcome) -> str:
+    lines = [f"{outcome.verdict}: {outcome.reason}"]
+    lines += [f"  expected  {text}" for text in outcome.expected]
+    if outcome.seen is not None:
+        lines.append(f"  seen      {outcome.seen}")
+    lines += [f"  {line}" for line in outcome.evidence.transcript_lines()]
+    return "\n".join(lines)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -134,11 +207,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     checks, spec, allure = session_of(item.config), _spec(item), item.config.pluginmanager.get_plugin("allure_listener")
     if checks is None or spec is None or allure is None:
         return
-    from holdfast.replay import replay  # loads allure, which is here only if someone asked for it
+    from holdfast.run.allure_steps import add_steps  # loads allure, which is here only if someone asked for it
 
     if times := checks.times(check_id(item)):
         requirements = list(dict.fromkeys(claim.id for claim in spec.claims))
-        replay(allure, checks.worst(check_id(item)), requirements, times[0])
+        add_steps(allure, checks.worst(check_id(item)), requirements, times[0])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -155,7 +228,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_unconfigure(config: pytest.Config) -> None:
     if checks := session_of(config):
         checks.close()
-        checks.give_signals_back()
+        checks.signals.give_back()
+
+
+def _asked(config: pytest.Config) -> RunOptions:
+    checks = session_of(config)
+    return RunOptions() if checks is None else checks.options
 
 
 def _spec(item: pytest.Item) -> CheckSpec | None:

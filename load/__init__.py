@@ -1,1 +1,1 @@
-"""Load campaigns and their judge."""
+"""The room for load campaigns. It is empty: Holdfast has no campaigns yet."""

@@ -1,1 +1,1 @@
-"""The contract: OpenAPI, AsyncAPI and .proto files with their generated stubs. No behaviour."""
+"""The contracts on the wire, one folder a spec: `openapi.yaml`, which the suite and others may read. No behaviour."""

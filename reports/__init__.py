@@ -1,1 +1,1 @@
-"""One result model and what renders it."""
+"""Folds the event stream of a run into results, and renders them: terminal, HTML, JUnit, CTRF, Allure."""

@@ -2,9 +2,13 @@
 
 The plug-in for pytest keeps its step context per thread and would lose the steps of checks that overlap on one
 loop. One Allure test is one check; every requirement that it verifies is a label. Attempts and repeats are steps of
-that one test: as Allure retries, only the last would count, and a repeat that failed would be hidden.
+that one test. Written as Allure retries, only the last would count, and a repeat that failed would be hidden.
 
     pass → passed · fail → failed · error, inconclusive → broken · the rest → skipped, labelled with the verdict
+
+In a run of mutants one Allure test is one mutant, and each check that failed on a clean copy is a failed test.
+
+    killed → passed · survived → failed · not-judged → broken · excluded → skipped
 """
 
 import json
@@ -14,9 +18,9 @@ from pathlib import Path
 
 from holdfast.reports.ctrf import epoch_ms
 from holdfast.reports.finding import render_finding, transcript_lines
-from holdfast.reports.summary import group_of
+from holdfast.reports.summary import group_of, mutant_name
 from holdfast.reports.text import Json
-from holdfast.verdict import Verdict
+from holdfast.spec.verdict import Verdict
 
 STATUS: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.PASS: "passed",
@@ -24,6 +28,7 @@ STATUS: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.ERROR: "broken",
     Verdict.INCONCLUSIVE: "broken",
 }
+OF_A_MUTANT = {"killed": "passed", "survived": "failed", "not-judged": "broken", "excluded": "skipped"}
 _SEVERITY = {"MUST": "critical", "SHOULD": "normal", "MAY": "minor"}
 _SPACE = uuid.uuid5(uuid.NAMESPACE_OID, "holdfast.reports.allure")
 
@@ -39,15 +44,54 @@ def write(document: Json, folder: Path) -> None:
 
 
 def render(document: Json) -> dict[str, str]:
-    """File name to content."""
+    """Returns the content of each file by its name."""
     files = {"environment.properties": _environment(document)}
     rows = {row["id"]: row for row in document["requirements"]}
     zero = epoch_ms(document["started"])
     for check in document["checks"]:
         writer = _Test(document["run_id"], check, rows, zero)
-        files[f"{writer.uuid}-result.json"] = json.dumps(writer.result(), ensure_ascii=False, indent=1) + "\n"
-        files |= writer.attachments
+        result = _as_alarm(writer.result()) if document["mutants"] else writer.result()
+        files |= _file(result) | writer.attachments
+    for mutant in document["mutants"]:
+        files |= _file(_mutant(document["run_id"], mutant, zero))
     return files
+
+
+def _file(result: Json) -> dict[str, str]:
+    return {f"{result['uuid']}-result.json": json.dumps(result, ensure_ascii=False, indent=1) + "\n"}
+
+
+def _as_alarm(result: Json) -> Json:
+    """Returns the result as a failed test: on a clean copy a `warn` is a false alarm too."""
+    suite = {"name": "suite", "value": "clean copies"}
+    return {**result, "status": "failed", "labels": [*result["labels"], suite]}
+
+
+def _mutant(run_id: str, mutant: Json, zero: int) -> Json:
+    stable = str(uuid.uuid5(_SPACE, mutant["id"]))
+    labels = {
+        "framework": "holdfast",
+        "suite": "mutants",
+        "mutant": mutant["status"],
+        "requirement": mutant["requirement"],
+        "feature": group_of(mutant["requirement"]),
+    }
+    return {
+        "uuid": str(uuid.uuid5(_SPACE, "\0".join([run_id, mutant["id"], "mutant"]))),
+        "historyId": stable,
+        "testCaseId": stable,
+        "fullName": mutant["id"],
+        "name": mutant_name(mutant),
+        "status": OF_A_MUTANT[mutant["status"]],
+        "statusDetails": {"message": f"{mutant['status']}: {mutant['reason']}" if mutant["reason"] else ""},
+        "stage": "finished",
+        "description": "\n\n".join(f"killed by `{check}`" for check in mutant["by"]),
+        "steps": [],
+        "attachments": [],
+        "labels": [{"name": name, "value": value} for name, value in labels.items()],
+        "start": zero,
+        "stop": zero + round(mutant["duration_s"] * 1000),
+    }
 
 
 class _Test:
@@ -61,7 +105,7 @@ class _Test:
         self.attachments: dict[str, str] = {}
 
     def _uuid(self, what: str) -> str:
-        """The same for the same run and check, so that reporting twice gives the same files."""
+        """Returns the same id for the same run and check, so that reporting twice gives the same files."""
         return str(uuid.uuid5(_SPACE, "\0".join([self.run_id, self.check["check"], what])))
 
     def result(self) -> Json:
@@ -131,7 +175,7 @@ class _Test:
         }
 
     def _step(self, step: Json, began_s: float) -> Json:
-        """Steps, like transcripts, count from the start of their own attempt."""
+        """Returns the step with absolute times: its own count from the start of its attempt."""
         status = step.get("status", "passed")
         return {
             "name": step.get("name", ""),
@@ -168,7 +212,7 @@ def _environment(document: Json) -> str:
 
 
 def _property(value: str) -> str:
-    """A value of a Java properties file: backslash is its escape, and only ASCII is sure to be read right."""
+    """Returns the value as a Java properties file has it: backslashes doubled, and ASCII only."""
     text = value.replace("\\", "\\\\").replace("\n", "\\n")
     return "".join(char if char.isascii() else _utf16(char) for char in text)
 

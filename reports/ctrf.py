@@ -2,18 +2,22 @@
 
 As in JUnit one test is one requirement row; its checks are the steps. CTRF has no word for "could not judge", so
 such rows are `other`, which readers neither count as passed nor as failed; `environment.healthy` is true only for
-exit 0. The verdict itself stands in `rawStatus`.
+exit 0. `rawStatus` has the verdict itself.
 
     pass → passed · fail, fixed → failed · error, inconclusive → other · the rest → skipped
+
+In a run of mutants one test is one mutant, and each check that failed on a clean copy is a failed test of its own.
+
+    killed → passed · survived → failed · not-judged → other · excluded → skipped
 """
 
 import uuid
 from datetime import UTC, datetime
 
 from holdfast.reports.finding import render_finding
-from holdfast.reports.summary import group_of
+from holdfast.reports.summary import alarm_of, group_of, mutant_name
 from holdfast.reports.text import Json
-from holdfast.verdict import Verdict
+from holdfast.spec.verdict import Verdict
 
 STATUS: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.PASS: "passed",
@@ -22,11 +26,14 @@ STATUS: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.ERROR: "other",
     Verdict.INCONCLUSIVE: "other",
 }
+OF_A_MUTANT = {"killed": "passed", "survived": "failed", "not-judged": "other", "excluded": "skipped"}
 
 
 def render(document: Json) -> Json:
     checks = {check["check"]: check for check in document["checks"]}
     tests = [_test(row, checks) for row in document["requirements"]]
+    if mutants := document["mutants"]:
+        tests += [*map(_mutant, mutants), *map(_alarm, document["checks"])]
     return {
         "reportFormat": "CTRF",
         "specVersion": "0.0.0",
@@ -42,7 +49,7 @@ def render(document: Json) -> Json:
 
 
 def epoch_ms(started: str) -> int:
-    """When the run started, in milliseconds since 1970; 0 for a run that was cut off before it could say."""
+    """Returns when the run started, in milliseconds since 1970; 0 if the stream does not say."""
     try:
         moment = datetime.fromisoformat(started)
     except ValueError:
@@ -54,7 +61,9 @@ def _summary(document: Json, tests: list[Json]) -> Json:
     statuses = [test["status"] for test in tests]
     start = epoch_ms(document["started"])
     counts = {status: statuses.count(status) for status in ("passed", "failed", "skipped", "pending", "other")}
-    extra = {"exit": document["summary"]["exit"], "verdicts": {v: document["summary"][v] for v in Verdict}}
+    extra: Json = {"exit": document["summary"]["exit"], "verdicts": {v: document["summary"][v] for v in Verdict}}
+    if document["summary"]["mutants"]:
+        extra["mutants"] = document["summary"]["mutants"]
     stop = start + _ms(document["wall_s"])
     return {"tests": len(tests), **counts, "start": start, "stop": stop, "extra": extra}
 
@@ -80,6 +89,34 @@ def _test(row: Json, checks: dict[str, Json]) -> Json:
     if row["finding"]:
         test["trace"] = render_finding([row], row["finding"], whole=True)
     return test
+
+
+def _mutant(mutant: Json) -> Json:
+    test = {
+        "name": mutant_name(mutant),
+        "status": OF_A_MUTANT[mutant["status"]],
+        "rawStatus": mutant["status"],
+        "duration": _ms(mutant["duration_s"]),
+        "suite": ["mutants", group_of(mutant["requirement"])],
+        "type": "mutant",
+        "tags": [mutant["id"], mutant["requirement"]],
+        "extra": {"by": mutant["by"], "also": mutant["also"], "declared": mutant["declared"]},
+    }
+    return test | ({"message": mutant["reason"]} if mutant["reason"] else {})
+
+
+def _alarm(check: Json) -> Json:
+    return {
+        "name": check["check"],
+        "status": "failed",
+        "rawStatus": check["verdict"],
+        "duration": _ms(check["duration_s"]),
+        "suite": ["clean copies"],
+        "type": "clean copy",
+        "tags": [claim["id"] for claim in check["verifies"]],
+        "message": f"false alarm on a clean copy: {check['reason']}",
+        "trace": render_finding([], alarm_of(check), whole=True),
+    }
 
 
 def _environment(document: Json) -> Json:

@@ -1,11 +1,11 @@
-"""Two runs side by side: which rows changed their verdict, came or went."""
+"""Compares two runs: which rows changed their verdict, which are new and which are gone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.reports.finding import WIDTH
 from holdfast.reports.text import Json, count, cut, visible
-from holdfast.verdict import WORST_FIRST, Verdict
+from holdfast.spec.verdict import WORST_FIRST, Verdict
 
 _CONTEXT = ("specs", "target", "profile", "time_scale", "seed", "launcher", "holdfast")
 
@@ -30,7 +30,7 @@ _ORDER = ("worse", "gone", "new", "better")
 
 
 def diff(a: Json, b: Json) -> list[Change]:
-    """The rows whose verdict differs between two results documents, what got worse first."""
+    """Returns the rows whose verdict differs between two results documents, those that got worse first."""
     before, after = _rows(a), _rows(b)
     changes = [
         Change(
@@ -46,13 +46,13 @@ def diff(a: Json, b: Json) -> list[Change]:
 
 
 def differences(a: Json, b: Json) -> list[str]:
-    """What else differs between the runs, because a verdict may have changed for that alone."""
+    """Returns what else differs between the runs, because that alone may have changed a verdict."""
     changed = (key for key in _CONTEXT if a.get(key) != b.get(key))
     return [f"{key}: {visible(_plain(a.get(key)))} -> {visible(_plain(b.get(key)))}" for key in changed]
 
 
 def render(changes: Sequence[Change], context: Sequence[str] = (), width: int = WIDTH) -> str:
-    """Plain lines; `context` is what `differences` says of the same two runs."""
+    """Returns the changes as plain lines; `context` is what `differences` returns for the same two runs."""
     lines = [*context, *map(_line, changes), _total(changes)]
     return "\n".join(cut(line, width) for line in lines)
 

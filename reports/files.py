@@ -7,21 +7,26 @@ from pathlib import Path
 from holdfast.reports.model import StreamError, fold_events
 from holdfast.reports.result import Results
 from holdfast.reports.text import Json
+from holdfast.run.events import Event, decode
+from holdfast.run.stream import EVENTS
 
-EVENTS = "events.jsonl"
 RESULTS = "results.json"
 
 
-def read_events(path: Path) -> Iterator[Json]:
-    """The events of a stream. A last line that is torn, as a killed run leaves it, is not an event."""
-    # Bytes that are no UTF-8 must not hide a whole run; the model shows them as escapes.
+def read_events(path: Path) -> Iterator[Event]:
+    """Yields the events of a stream; skips kinds that this version does not know, and a last line that is torn.
+
+    A killed run leaves such a line. Anywhere else a line that cannot be read raises StreamError.
+    """
+    # Bytes that are no UTF-8 must not hide a whole run; the fold writes them out as escapes.
     lines = path.read_text("utf-8", errors="surrogateescape").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        event = _event(line)
-        if event is not None:
-            yield event
+        record = _record(line)
+        if record is not None:
+            if event := _decoded(record, f"{path}, line {number}"):
+                yield event
         elif number < len(lines):
             raise StreamError(
                 f"{path}, line {number}: not a JSON object. Only the last line of a killed run can be torn, "
@@ -29,27 +34,40 @@ def read_events(path: Path) -> Iterator[Json]:
             )
 
 
-def _event(line: str) -> Json | None:
+def _decoded(record: Json, place: str) -> Event | None:
     try:
-        event = json.loads(line)
+        return decode(record)
+    except TypeError as error:  # a claim without an id; every other field has a default
+        raise StreamError(f"{place}: {error}. No run writes this, so the file was changed; run again.") from error
+
+
+def _record(text: str) -> Json | None:
+    try:
+        record = json.loads(text)
     except ValueError:
         return None
-    return event if isinstance(event, dict) else None
+    return record if isinstance(record, dict) else None
+
+
+def anything_happened(folder: Path) -> bool:
+    """Returns whether a run in this folder came as far as its first event."""
+    events = folder / EVENTS
+    return events.exists() and events.stat().st_size > 0
 
 
 def read_results(path: Path) -> Json:
-    """The results document at `path`: a file, or the folder of a run (made from its events where it is missing)."""
+    """Returns the results document at `path`: a file, or the folder of a run (folds its events if need be)."""
     if path.is_dir() and not (path / RESULTS).exists():
         return fold_events(read_events(path / EVENTS)).to_json()
     file = path / RESULTS if path.is_dir() else path
-    document = _event(file.read_text("utf-8"))
+    document = _record(file.read_text("utf-8"))
     if document is None or "requirements" not in document:
         raise StreamError(f"{file}: not a results document. Give the folder of a run or its {RESULTS}.")
     return document
 
 
 def to_text(document: Json) -> str:
-    """JSON for people and programs: UTF-8, indented, and an error rather than a NaN."""
+    """Returns indented JSON; raises ValueError for NaN and infinity, which strict readers refuse."""
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from holdfast.check.timeline import Judgement
 from holdfast.reports.text import Json, between, count, cut, seconds, visible, visible_lines
-from holdfast.timeline import Judgement
 
 WIDTH = 110
 _LABEL = 10
@@ -20,7 +20,7 @@ _OPENING, _CLOSING = 5, 9
 def render_finding(
     rows: Sequence[Mapping[str, Any]], found: Mapping[str, Any], width: int = WIDTH, *, whole: bool = False
 ) -> str:
-    """The finding of one check: `rows` it verifies, `found` an attempt or a finding of the results document.
+    """Returns the finding of one check: `rows` are those it verifies, `found` an attempt or a finding.
 
     A long transcript is shortened to its beginning and its end; `whole` keeps every line of it.
     """
@@ -61,7 +61,7 @@ def _body(found: Mapping[str, Any], width: int) -> Iterator[str]:
 
 
 def reason_beyond(found: Mapping[str, Any]) -> str:
-    """What the reason says that expected, seen and known do not say already."""
+    """Returns what the reason says beyond expected, seen and known."""
     reason = str(found.get("reason") or "")
     expected, seen = found.get("expected") or [], found.get("seen")
     if reason == seen:
@@ -74,7 +74,7 @@ def reason_beyond(found: Mapping[str, Any]) -> str:
 
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:
-    """Continuation lines stand under the text, so that no answer of a target can pose as a label of ours."""
+    """Yields the text under a label; further lines are indented, so that no answer of a target looks like a label."""
     room = max(width - 2 - _LABEL, 20)
     pieces = [piece for line in text.split("\n") for piece in _wrapped(line, room)]
     for number, piece in enumerate(pieces):
@@ -109,7 +109,7 @@ def timing_text(timing: Mapping[str, Any]) -> str:
 
 
 def interval_text(observed: Sequence[float | None] | None) -> str:
-    """The interval to the millisecond: rounded like a duration, its two ends would often look the same."""
+    """Returns the interval to the millisecond: rounded like a duration, its two ends would often look the same."""
     low, high = (observed or [None, None])[:2]
     if low is None and high is None:
         return "nothing"
@@ -119,7 +119,7 @@ def interval_text(observed: Sequence[float | None] | None) -> str:
 
 
 def transcript_lines(found: Mapping[str, Any], width: int = WIDTH, *, whole: bool = False) -> list[str]:
-    """The exchange with relative seconds; a request and the reply that follows it share a line where they fit."""
+    """Returns the exchange with relative seconds; a request and the reply after it share a line where they fit."""
     lines = list(_exchange(found.get("transcript", []), width))
     if dropped := found.get("transcript_dropped", 0):
         lines.append(f"     ({count(dropped, 'entry') if dropped == 1 else f'{dropped} entries'} dropped)")

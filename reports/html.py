@@ -1,6 +1,6 @@
 """The report for reviewers: one HTML file that needs no network, no server and no script to be read.
 
-Jinja escapes every value. Should that ever miss one, the content security policy still forbids every script and
+Jinja escapes every value. If it ever misses one, the content security policy still forbids every script and
 style but the two of this file (by their hashes) and every request. Hence no inline styles: bars and timelines are
 SVG with attributes.
 """
@@ -17,10 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from holdfast.reports.finding import detail_text, interval_text, known_text, reason_beyond
+from holdfast.reports.model import sentence_of
 from holdfast.reports.picture import look, meter, story, timeline
 from holdfast.reports.summary import group_of, outcome_line, reconciliation_line
 from holdfast.reports.text import Json, count, seconds
-from holdfast.verdict import Verdict
+from holdfast.spec.verdict import Verdict
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -37,17 +38,24 @@ SIGNS: dict[str, str] = {
     Verdict.NOT_APPLICABLE: "–",
     Verdict.PASS: "✓",
 }
+# A mutant is shown with the sign and the colours of the verdict that means the same to a reader.
+LOOKS = {
+    "killed": Verdict.PASS,
+    "excluded": Verdict.NOT_APPLICABLE,
+    "not-judged": Verdict.INCONCLUSIVE,
+    "survived": Verdict.FAIL,
+}
 ATTENTION = (Verdict.ERROR, Verdict.FAIL, Verdict.FIXED, Verdict.WARN, Verdict.INCONCLUSIVE)
 
 
 def render(document: Json) -> str:
-    script, style = _asset("report.js"), _asset("report.css")
-    page = _environment().get_template("report.html.j2")
+    script, style = asset("report.js"), asset("report.css")
+    page = environment().get_template("report.html.j2")
     return page.render(
         doc=document,
-        script=Markup(script),  # noqa: S704 - our own file
-        style=Markup(style),  # noqa: S704 - our own file
-        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'",
+        script=Markup(script),  # noqa: S704 - this package's own file
+        style=Markup(style),  # noqa: S704 - this package's own file
+        policy=policy(style, script),
         island=island(document),
         specs=list(_specs(document)),
         checks={check["check"]: check for check in document["checks"]},
@@ -55,29 +63,55 @@ def render(document: Json) -> str:
         levels=list(dict.fromkeys(row["level"] for row in document["requirements"])),
         attention=[row for verdict in ATTENTION for row in document["requirements"] if row["verdict"] == verdict],
         audit=list(_flat(document["audit"])),
+        **_matrix(document),
     ).lstrip()
 
 
+def policy(style: str, script: str = "") -> str:
+    """Returns the content security policy of a page with this style, and with this script or none."""
+    own = f" script-src '{_hash(script)}';" if script else ""
+    return f"default-src 'none';{own} style-src '{_hash(style)}'; base-uri 'none'"
+
+
+def _matrix(document: Json) -> Json:
+    """Returns what the page shows of a run of mutants; empty lists for any other run."""
+    mutants = document["mutants"]
+    return {
+        "looks": LOOKS,
+        "statuses": [status for status in LOOKS if any(mutant["status"] == status for mutant in mutants)],
+        "mutant_groups": list(_mutant_groups(mutants)),
+        "open_mutants": [mutant for mutant in mutants if mutant["status"] in {"survived", "not-judged"}],
+        "alarms": document["checks"] if document["summary"]["mutants"] else [],
+        "looked_beyond": any(mutant["also"] is not None for mutant in mutants),
+    }
+
+
+def _mutant_groups(mutants: list[Json]) -> Iterator[tuple[str, list[Json], int]]:
+    for group in dict.fromkeys(group_of(mutant["requirement"]) for mutant in mutants):
+        mine = [mutant for mutant in mutants if group_of(mutant["requirement"]) == group]
+        yield group, mine, sum(mutant["status"] == "killed" for mutant in mine)
+
+
 def island(document: Json) -> Markup:
-    """The results as data inside the page. No `<` is left, so nothing in it can end the script element."""
+    """Returns the results as data for the page. No `<` is left in it, so nothing can end the script element."""
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(safe)  # noqa: S704 - every character with a meaning in HTML was just replaced
 
 
 def tightest(row: Json) -> Json | None:
-    """The timing with the least room left; it is the first that a slower day would break."""
+    """Returns the timing with the least room left: a slower target would miss it first."""
     known = [timing for timing in row["timings"] if timing.get("margin") is not None]
     return min(known, key=lambda timing: float(timing["margin"]), default=None)
 
 
 def web_link(url: str | None) -> str | None:
-    """A link of the descriptor, if it is one that may be clicked; `javascript:` and the like stay text."""
+    """Returns a link of the descriptor if it is safe to click; None for `javascript:` and the like."""
     return url if url and url.startswith(("https://", "http://")) else None
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -103,12 +137,13 @@ def _environment() -> Environment:
         "tightest": tightest,
         "reconciliation": reconciliation_line,
         "outcome": outcome_line,
+        "sentence": sentence_of,
     }
     return environment
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (_TEMPLATES / name).read_text("utf-8")
 
 
@@ -125,7 +160,7 @@ def _specs(document: Json) -> Iterator[tuple[str, list[tuple[str, list[Json]]]]]
 
 
 def _flat(values: Json, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The free-form numbers of the audit, one line each: `loop_lag_ms p99`, 18.2."""
+    """Yields the numbers of the audit with their names: `loop_lag_ms p99`, 18.2."""
     for key, value in values.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict):

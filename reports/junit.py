@@ -7,15 +7,23 @@ reason instead of being absent. One suite is one group of the spec. What turns t
     error, inconclusive   error
     pass                  passed
     the rest              skipped, the verdict first in the message
+
+In a run of mutants one test case is one mutant, all of them in the suite `mutants`; each check that failed on a clean
+copy is a failure in the suite `clean copies`.
+
+    survived              failure
+    not-judged            error
+    excluded              skipped
+    killed                passed
 """
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from holdfast.reports.finding import render_finding
-from holdfast.reports.summary import group_of, verdict_line
+from holdfast.reports.summary import alarm_of, group_of, mutant_name, verdict_line
 from holdfast.reports.text import Json
-from holdfast.verdict import Verdict
+from holdfast.spec.verdict import Verdict
 
 ELEMENT: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.PASS: "",
@@ -24,41 +32,73 @@ ELEMENT: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.ERROR: "error",
     Verdict.INCONCLUSIVE: "error",
 }
+OF_A_MUTANT = {"killed": "", "survived": "failure", "not-judged": "error", "excluded": "skipped"}
 
 
 def render(document: Json) -> str:
-    rows = document["requirements"]
+    rows, mutants = document["requirements"], document["mutants"]
+    alarms = document["checks"] if mutants else []
     durations = {check["check"]: check["duration_s"] for check in document["checks"]}
-    root = ET.Element("testsuites", {"name": "holdfast", **_counts(rows), "time": _time(document["wall_s"])})
+    elements = [*map(_element, rows), *map(_element_of_mutant, mutants), *("failure" for _ in alarms)]
+    root = ET.Element("testsuites", {"name": "holdfast", **_counts(elements), "time": _time(document["wall_s"])})
     for group in dict.fromkeys(group_of(row["id"]) for row in rows):
         mine = [row for row in rows if group_of(row["id"]) == group]
-        _suite(root, group, mine, document, durations)
-    if not rows:
+        total = sum(durations[check] for row in mine for check in row["checks"])
+        suite = _suite(root, group, map(_element, mine), total, document)
+        for row in mine:
+            _case(suite, group, row, sum(durations[check] for check in row["checks"]))
+    if mutants:
+        _mutants(root, document)
+    if alarms:
+        _alarms(root, document)
+    if not rows and not mutants:
         _empty(root, document)
     ET.indent(root, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(root: ET.Element, group: str, rows: list[Json], document: Json, durations: dict[str, float]) -> None:
-    total = sum(durations[check] for row in rows for check in row["checks"])
-    suite = ET.SubElement(root, "testsuite", {"name": group, **_counts(rows), "time": _time(total)})
+def _suite(root: ET.Element, name: str, elements: Iterable[str], total: float, document: Json) -> ET.Element:
+    suite = ET.SubElement(root, "testsuite", {"name": name, **_counts(elements), "time": _time(total)})
     if document["started"]:
         suite.set("timestamp", document["started"])
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(document):
-        ET.SubElement(properties, "property", {"name": name, "value": str(value)})
-    for row in rows:
-        _case(suite, group, row, sum(durations[check] for check in row["checks"]))
+    for key, value in _properties(document):
+        ET.SubElement(properties, "property", {"name": key, "value": str(value)})
+    return suite
 
 
 def _case(suite: ET.Element, group: str, row: Json, duration: float) -> None:
     named = {"classname": f"{row['spec']}.{group}", "name": f"{row['id']} {row['title']}"}
     case = ET.SubElement(suite, "testcase", {**named, "time": _time(duration)})
-    if element := ELEMENT[row["verdict"]]:
+    if element := _element(row):
         message = f"{row['verdict']}: {row['reason'] or row['title']}"
         outcome = ET.SubElement(case, element, {"message": message, "type": row["kind"] or row["verdict"]})
         if row["finding"]:
             outcome.text = "\n" + render_finding([row], row["finding"], whole=True) + "\n"
+
+
+def _mutants(root: ET.Element, document: Json) -> None:
+    mutants = document["mutants"]
+    total = sum(mutant["duration_s"] for mutant in mutants)
+    suite = _suite(root, "mutants", map(_element_of_mutant, mutants), total, document)
+    for mutant in mutants:
+        named = {"classname": f"mutants.{group_of(mutant['requirement'])}", "name": mutant_name(mutant)}
+        case = ET.SubElement(suite, "testcase", {**named, "time": _time(mutant["duration_s"])})
+        if element := _element_of_mutant(mutant):
+            message = f"{mutant['status']}: {mutant['reason'] or mutant['violation']}"
+            ET.SubElement(case, element, {"message": message, "type": mutant["status"]})
+
+
+def _alarms(root: ET.Element, document: Json) -> None:
+    checks = document["checks"]
+    total = sum(check["duration_s"] for check in checks)
+    suite = _suite(root, "clean copies", ("failure" for _ in checks), total, document)
+    for check in checks:
+        named = {"classname": "clean copies", "name": check["check"]}
+        case = ET.SubElement(suite, "testcase", {**named, "time": _time(check["duration_s"])})
+        message = f"false alarm on a clean copy: {check['reason'] or check['title']}"
+        failure = ET.SubElement(case, "failure", {"message": message, "type": "false alarm"})
+        failure.text = "\n" + render_finding([], alarm_of(check), whole=True) + "\n"
 
 
 def _empty(root: ET.Element, document: Json) -> None:
@@ -71,13 +111,21 @@ def _empty(root: ET.Element, document: Json) -> None:
     ET.SubElement(case, "error", {"message": verdict_line(document), "type": "error"})
 
 
-def _counts(rows: Iterable[Json]) -> dict[str, str]:
-    elements = [ELEMENT[row["verdict"]] for row in rows]
+def _element(row: Json) -> str:
+    return ELEMENT[row["verdict"]]
+
+
+def _element_of_mutant(mutant: Json) -> str:
+    return OF_A_MUTANT[mutant["status"]]
+
+
+def _counts(elements: Iterable[str]) -> dict[str, str]:
+    seen = list(elements)
     return {
-        "tests": str(len(elements)),
-        "failures": str(elements.count("failure")),
-        "errors": str(elements.count("error")),
-        "skipped": str(elements.count("skipped")),
+        "tests": str(len(seen)),
+        "failures": str(seen.count("failure")),
+        "errors": str(seen.count("error")),
+        "skipped": str(seen.count("skipped")),
     }
 
 

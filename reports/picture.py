@@ -1,11 +1,11 @@
-"""Numbers of the small pictures; the template draws them."""
+"""Computes the coordinates of the small pictures; the template draws them."""
 
 from dataclasses import dataclass
 
+from holdfast.check.timeline import Judgement
 from holdfast.reports.text import Json
-from holdfast.timeline import Judgement
-from holdfast.timings import OURS_TO_WARN
-from holdfast.verdict import Verdict
+from holdfast.spec.timings import OURS_TO_WARN
+from holdfast.spec.verdict import Verdict
 
 WIDTH = 420.0
 
@@ -24,12 +24,12 @@ class Timeline:
 
     @property
     def observed_width(self) -> float:
-        """Never thinner than the eye can see: most intervals are a few milliseconds."""
+        """At least 3 units, to be seen at all: most intervals are a few milliseconds."""
         return max(self.observed_to - self.observed_from, 3.0)
 
 
 def timeline(timing: Json) -> Timeline | None:
-    """The picture of one timing; none without a budget to draw it against."""
+    """Returns the picture of one timing; None without a budget to draw it against."""
     budget = timing.get("budget_s")
     if not budget or budget < 0:
         return None
@@ -65,7 +65,7 @@ class Shade:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What went on when: faults as shaded windows, each in a lane of its own, steps as ticks on the axis."""
+    """The course of an attempt: faults as shaded windows, each in a lane of its own, steps as ticks on the axis."""
 
     shades: list[Shade]
     ticks: list[float]
@@ -73,7 +73,7 @@ class Story:
 
 
 def story(attempt: Json) -> Story | None:
-    """The picture of an attempt under faults; none without a fault."""
+    """Returns the picture of an attempt under faults; None if there was no fault."""
     faults = attempt.get("faults") or []
     if not faults:
         return None
@@ -93,7 +93,7 @@ def story(attempt: Json) -> Story | None:
 
 
 def look(timing: Json) -> Verdict:
-    """The verdict whose colour a timing wears: what became of it is a judgement, not a verdict of its own."""
+    """Returns the verdict that the judgement of a timing leads to; its colour is the timing's colour."""
     match timing["verdict"]:
         case Judgement.HOLDS | None:
             return Verdict.PASS
@@ -104,5 +104,5 @@ def look(timing: Json) -> Verdict:
 
 
 def meter(margin: float | None) -> int:
-    """Room left, as a percentage that fits a bar; what is past the budget is an empty bar."""
+    """Returns the room left as a percentage for a bar; 0 for a timing past its budget."""
     return round(100 * min(max(margin or 0.0, 0.0), 1.0))

@@ -1,4 +1,4 @@
-"""The words of a result: check, part, requirement row, results.
+"""The records of a result: check, part, requirement row, whole run.
 
 `Results.to_json()` is `results.json`, described by `results.schema.json`. The renderers of this room take that
 document and nothing else, so a report can be made again from the file alone.
@@ -8,16 +8,23 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.reports.text import Json
-from holdfast.verdict import Kind, Verdict, exit_code
+from holdfast.check.verifies import Claim
+from holdfast.reports.matrix import KillMatrix
+from holdfast.reports.text import Json, as_json
+from holdfast.run.cost import least_wall, ratio
+from holdfast.run.events import SCHEMA, CheckFinished, PartPlan, PlanMade, RowPlan, RunAudit, RunFinished, RunStarted
+from holdfast.spec.verdict import Kind, Verdict, exit_code
 
-SCHEMA = 1
+# Fields of an event that have another place in the document than the record made from it.
+NOT_OF_AN_ATTEMPT = frozenset({"at", "check", "title", "variant", "verifies"})
+NOT_OF_A_ROW = frozenset({"excluded", "parts", "known"})
+NOT_OF_AN_AUDIT = frozenset({"at"})
 
 UNDECIDED = frozenset({Verdict.INCONCLUSIVE, Verdict.ERROR})
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """All ten, in the order of `Verdict`, so that a zero is said and not left to be guessed."""
+    """Returns the count of each verdict in the order of `Verdict`, zeros included."""
     seen = Counter(verdicts)
     return {str(verdict): seen[verdict] for verdict in Verdict}
 
@@ -30,31 +37,29 @@ class CheckResult:
     verdict: Verdict
     kind: Kind | None
     reason: str
-    verifies: list[Json]
-    attempts: list[Json]
-    deciding: Json | None
+    verifies: list[Claim]
+    attempts: list[CheckFinished]
+    deciding: CheckFinished | None
 
     @property
-    def finals(self) -> list[Json]:
-        return [attempt for attempt in self.attempts if attempt["final"]]
+    def finals(self) -> list[CheckFinished]:
+        return [attempt for attempt in self.attempts if attempt.final]
 
     @property
     def duration_s(self) -> float:
-        return sum(float(attempt["duration_s"]) for attempt in self.attempts)
+        return sum(attempt.duration_s for attempt in self.attempts)
 
     @property
     def longest_s(self) -> float:
-        """The longest single attempt; the sum would blame a check for being repeated."""
-        return max((float(attempt["duration_s"]) for attempt in self.attempts), default=0.0)
+        """The longest single attempt; their sum would grow with --repeat."""
+        return max((attempt.duration_s for attempt in self.attempts), default=0.0)
 
     def finding(self) -> Json | None:
-        """What a reader needs to believe the verdict; without any attempt there is nothing to show."""
-        if self.deciding is None:
-            return None
-        return {"check": self.check, "title": self.title, **self.deciding}
+        """Returns the evidence for the verdict; None without any attempt."""
+        return finding_of(self.deciding, self.title) if self.deciding else None
 
     def to_json(self) -> Json:
-        last = self.deciding or {}
+        last = self.deciding or CheckFinished()
         return {
             "check": self.check,
             "title": self.title,
@@ -62,34 +67,47 @@ class CheckResult:
             "verdict": self.verdict,
             "kind": self.kind,
             "reason": self.reason,
-            "verifies": self.verifies,
-            "repeats": count_verdicts(Verdict(attempt["verdict"]) for attempt in self.finals),
+            "verifies": as_json(self.verifies),
+            "repeats": count_verdicts(Verdict(attempt.verdict) for attempt in self.finals),
             "duration_s": self.duration_s,
-            "planned_s": last.get("planned_s"),
-            "isolation": last.get("isolation", ""),
-            "known": last.get("known"),
-            "command": last.get("command", ""),
-            "attempts": self.attempts,
+            "planned_s": last.planned_s,
+            "isolation": last.isolation,
+            "known": as_json(last.known),
+            "command": last.command,
+            "attempts": [as_json(attempt, NOT_OF_AN_ATTEMPT) for attempt in self.attempts],
         }
+
+
+def finding_of(attempt: CheckFinished, title: str) -> Json:
+    """Returns the attempt as a finding, which `render_finding` takes."""
+    return {"check": attempt.check, "title": title, **as_json(attempt, NOT_OF_AN_ATTEMPT)}
+
+
+def timings_of(check: CheckResult) -> list[Json]:
+    """Returns the judged timings of every repeat, each with the check and the repeat that it comes from."""
+    return [
+        {**as_json(timing), "check": check.check, "repeat": attempt.repeat}
+        for attempt in check.finals
+        for timing in attempt.timings
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    number: int
-    plan: Json
+    plan: PartPlan
     verdict: Verdict
     reason: str
     checks: list[str]
 
     def to_json(self) -> Json:
         return {
-            "part": self.number,
-            "needs": self.plan.get("needs", []),
-            "observe": self.plan.get("observe", ""),
+            "part": self.plan.part,
+            "needs": self.plan.needs,
+            "observe": self.plan.observe,
             "verdict": self.verdict,
             "reason": self.reason,
-            "hook": self.plan.get("hook"),
-            "unseen": self.plan.get("unseen", []),
+            "hook": self.plan.hook,
+            "unseen": self.plan.unseen,
             "checks": self.checks,
         }
 
@@ -98,7 +116,7 @@ class Part:
 class Row:
     """One requirement of the catalogue and what the run can say about it."""
 
-    plan: Json
+    plan: RowPlan
     verdict: Verdict
     kind: Kind | None
     reason: str
@@ -107,17 +125,9 @@ class Row:
     timings: list[Json]
     finding: Json | None
 
-    @property
-    def id(self) -> str:
-        return str(self.plan["id"])
-
     def to_json(self) -> Json:
-        said = {key: self.plan.get(key, "") for key in ("id", "spec", "level", "title", "text", "section")}
         return {
-            **said,
-            "lines": self.plan.get("lines", ""),
-            "origin": self.plan.get("origin", ""),
-            "violations": self.plan.get("violations", 0),
+            **as_json(self.plan, NOT_OF_A_ROW),
             "verdict": self.verdict,
             "kind": self.kind,
             "reason": self.reason,
@@ -132,18 +142,19 @@ class Row:
 class Results:
     """A whole run: what was announced, what came of it, and whether the two agree."""
 
-    run: Json
-    plan: Json
+    run: RunStarted
+    plan: PlanMade
     rows: list[Row]
     checks: list[CheckResult]
-    audit: Json
-    end: Json | None
+    audit: RunAudit | None
+    end: RunFinished | None
+    matrix: KillMatrix | None = None
 
     @property
     def exit(self) -> int:
-        """The exit code that the rows call for; an interrupted run has not judged everything."""
-        code = exit_code(row.verdict for row in self.rows)
-        broken_off = self.end is None or bool(self.end.get("interrupted"))
+        """The exit code that the rows, or the mutants, call for; an interrupted run has not judged everything."""
+        code = self.matrix.exit(self.plan) if self.matrix else exit_code(row.verdict for row in self.rows)
+        broken_off = self.end is None or bool(self.end.interrupted)
         return 2 if code == 0 and broken_off else code
 
     @property
@@ -169,9 +180,10 @@ class Results:
     def _disagreements(self) -> list[str]:
         if self.end is None:
             return ["The run was cut off: its stream has no end."]
-        said = self.end.get("exit")
+        said = self.end.exit
         if said is not None and (said == 0) != (self.exit == 0):
-            return [f"The run ended with exit {said}, but its rows call for {self.exit}."]
+            what = "mutants" if self.matrix else "rows"
+            return [f"The run ended with exit {said}, but its {what} call for {self.exit}."]
         return []
 
     def to_json(self) -> Json:
@@ -180,67 +192,112 @@ class Results:
             **self._times(),
             "plan": {**self._plan_without_rows(), "reconciliation": self.reconciliation()},
             "summary": self._summary(),
-            "audit": self.audit,
+            "audit": as_json(self.audit, NOT_OF_AN_AUDIT) if self.audit else {},
             "requirements": [row.to_json() for row in self.rows],
             "checks": [check.to_json() for check in self.checks],
+            "mutants": self.matrix.rows(self.plan) if self.matrix else [],
         }
 
     def _identity(self) -> Json:
-        run, end = self.run, self.end or {}
+        run, end = self.run, self.end or RunFinished()
         return {
             "schema": SCHEMA,
-            "holdfast": run.get("holdfast", ""),
-            "run_id": run.get("run_id", ""),
-            "specs": run.get("specs", []),
-            "target": run.get("target", {}),
-            "profile": run.get("profile", ""),
-            "capabilities": run.get("capabilities", []),
-            "time_scale": run.get("time_scale", 1),
-            "seed": run.get("seed"),
-            "launcher": run.get("launcher", ""),
-            "repeat": run.get("repeat") or 1,
-            "stress": run.get("stress"),
-            "command": run.get("command", ""),
-            "interrupted": "cut off" if self.end is None else end.get("interrupted"),
-            "leftovers": end.get("leftovers", []),
-            "versions": {key: run.get(key, "") for key in ("holdfast", "python", "platform")}
-            | {"catalogue": run.get("catalogue", {})},
-            "timings": run.get("timings", {}),
+            "purpose": run.purpose,
+            "holdfast": run.holdfast,
+            "run_id": run.run_id,
+            "specs": run.specs,
+            "target": as_json(run.target),
+            "profile": run.profile,
+            "capabilities": run.capabilities,
+            "time_scale": run.time_scale,
+            "seed": run.seed,
+            "launcher": run.launcher,
+            "repeat": run.repeat or 1,
+            "stress": run.stress,
+            "command": run.command,
+            "interrupted": "cut off" if self.end is None else end.interrupted,
+            "leftovers": end.leftovers,
+            "versions": {
+                "holdfast": run.holdfast,
+                "python": run.python,
+                "platform": run.platform,
+                "catalogue": run.catalogue,
+            },
+            "timings": as_json(run.timings),
         }
 
     def _times(self) -> Json:
+        return {
+            "started": self.run.started,
+            **self._cost(self._times_of_mutants(self.matrix) if self.matrix else self._times_of_checks()),
+            "planned": {
+                "wall_s": self.plan.planned_wall_s,
+                "sum_s": self.plan.planned_sum_s,
+                "longest_check": as_json(self.plan.longest_check),
+            },
+        }
+
+    def _cost(self, times: Json) -> Json:
+        """Returns the times of checks with what the run took, and how close that is to the least it could take."""
+        end = self.end or RunFinished()
+        least = least_wall((times["longest_check"] or {}).get("duration_s", 0.0), end.cpu_s, end.cores)
+        return {
+            "wall_s": end.wall_s,
+            "cpu_s": end.cpu_s,
+            "cores": end.cores,
+            "least_wall_s": least,
+            "wall_ratio": ratio(end.wall_s, least),
+            **times,
+        }
+
+    def _times_of_checks(self) -> Json:
         longest = max(self.checks, key=lambda check: check.longest_s, default=None)
         return {
-            "started": self.run.get("started", ""),
-            "wall_s": (self.end or {}).get("wall_s"),
             "sum_s": round(sum(check.duration_s for check in self.checks), 6),
             "longest_check": longest
             and {
                 "check": longest.check,
-                "planned_s": (longest.deciding or {}).get("planned_s"),
+                "planned_s": longest.deciding.planned_s if longest.deciding else None,
                 "duration_s": longest.longest_s,
-            },
-            "planned": {
-                "wall_s": self.plan.get("planned_wall_s"),
-                "sum_s": self.plan.get("planned_sum_s"),
-                "longest_check": self.plan.get("longest_check"),
             },
         }
 
+    def _times_of_mutants(self, matrix: KillMatrix) -> Json:
+        longest = matrix.longest
+        return {
+            "sum_s": round(sum(matrix.spent_s.values()), 6),
+            "longest_check": {
+                "check": longest.check,
+                "planned_s": longest.planned_s,
+                "duration_s": longest.duration_s,
+            }
+            if longest.check
+            else None,
+        }
+
     def _plan_without_rows(self) -> Json:
-        counts = {key: self.plan.get(key, 0) for key in ("requirements", "parts", "checks", "overlap", "faults")}
-        return counts | {"left_out": self.plan.get("left_out", [])}
+        plan = self.plan
+        return {
+            "requirements": plan.requirements,
+            "parts": plan.parts,
+            "checks": plan.checks,
+            "overlap": plan.overlap,
+            "faults": plan.faults,
+            "left_out": as_json(plan.left_out),
+        }
 
     def _summary(self) -> Json:
-        said = (self.end or {}).get("exit")
+        said = self.end.exit if self.end else None
         finals = [attempt for check in self.checks for attempt in check.finals]
+        attempts = sum(len(check.attempts) for check in self.checks)
         return {
             **count_verdicts(row.verdict for row in self.rows),
             "rows": len(self.rows),
             "checks": count_verdicts(check.verdict for check in self.checks),
-            "check_runs": sum(len(check.attempts) for check in self.checks),
+            "check_runs": self.matrix.attempts if self.matrix else attempts,
             "inconclusive_after_retry": sum(
-                attempt["verdict"] == Verdict.INCONCLUSIVE and attempt["attempt"] > 1 for attempt in finals
+                attempt.verdict == Verdict.INCONCLUSIVE and attempt.attempt > 1 for attempt in finals
             ),
+            "mutants": self.matrix.summary(self.plan) if self.matrix else None,
             "exit": self.exit if said is None else said,
         }

@@ -1,11 +1,15 @@
-"""The end of a run in plain lines: verdicts by group, what is not green and why, and whether the plan was kept."""
+"""The end of a run in plain lines: verdicts by group, what is not green and why, and whether the plan was kept.
+
+A run of mutants ends with its kill matrix instead: every mutant and what killed it, the false alarms, the totals.
+"""
 
 from collections.abc import Iterator
 from typing import Any
 
 from holdfast.reports.finding import WIDTH
 from holdfast.reports.text import Json, count, cut, pad, seconds, visible
-from holdfast.verdict import Verdict
+from holdfast.run.events import CheckFinished
+from holdfast.spec.verdict import Verdict
 
 GREEN = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
 
@@ -15,13 +19,24 @@ def group_of(requirement: str) -> str:
     return requirement.rpartition("-")[0] or requirement
 
 
+def mutant_name(mutant: Json) -> str:
+    return f"{mutant['id']} {mutant['violation']}"
+
+
+def alarm_of(check: Json) -> Json:
+    """Returns the attempt on a clean copy that raised the false alarm, as a finding."""
+    found: Json = next(attempt for attempt in check["attempts"] if attempt["verdict"] == check["verdict"])
+    return {"check": check["check"], "title": check["title"], **found}
+
+
 def plan_line(document: Json) -> str:
     plan, planned = document["plan"], document["planned"]
+    what = document["mutants"]
     parts = [
-        count(plan["requirements"], "requirement"),
+        count(len(what), "mutant") if what else count(plan["requirements"], "requirement"),
         count(plan["checks"], "check"),
         f"{plan['overlap']} at a time",
-        count(plan["faults"], "fault"),
+        *([] if what else [count(plan["faults"], "fault")]),
     ]
     estimate = f"about {seconds(planned['wall_s'])}" if planned["wall_s"] is not None else "no estimate"
     left = f"; {len(plan['left_out'])} left out" if plan["left_out"] else ""
@@ -29,7 +44,10 @@ def plan_line(document: Json) -> str:
 
 
 def reconciliation_line(document: Json) -> str:
-    """The promise and what became of it: a reader must see at a glance that nothing got lost."""
+    """Returns what was planned and what was decided, so that a reader sees at a glance that nothing got lost."""
+    if mutants := document["mutants"]:
+        judged = sum(mutant["status"] != "not-judged" for mutant in mutants)
+        return f"{count(len(mutants), 'mutant')} planned, {judged} judged"
     got = document["plan"]["reconciliation"]
     text = (
         f"{count(got['rows_planned'], 'row')} planned, {got['rows_decided']} decided; "
@@ -47,9 +65,9 @@ def verdict_line(document: Json) -> str:
 
 
 def outcome_line(document: Json) -> str:
-    """What the exit code means, in this run's own numbers."""
+    """Returns what the exit code means, in this run's own numbers."""
     summary = document["summary"]
-    said = []
+    said = list(_of_mutants(summary["mutants"])) if summary["mutants"] else []
     if summary["fail"]:
         said.append(f"{count(summary['fail'], 'row')} failed")
     if summary["fixed"]:
@@ -58,17 +76,61 @@ def outcome_line(document: Json) -> str:
         said.append(f"{count(open_rows, 'row')} could not be judged")
     if document["interrupted"]:
         said.append("the run did not reach its end")
-    if not said:
-        said.append("every row of the profile is decided and none failed" if summary["rows"] else "nothing was judged")
-    return ", ".join(said)
+    return ", ".join(said) or _all_well(summary)
+
+
+def _of_mutants(got: Json) -> Iterator[str]:
+    if got["survived"]:
+        yield f"{count(got['survived'], 'mutant')} survived"
+    if got["not-judged"]:
+        yield f"{count(got['not-judged'], 'mutant')} could not be judged"
+    if got["false_alarms"]:
+        yield f"{count(len(got['false_alarms']), 'check')} raised a false alarm on a clean copy"
+
+
+def _all_well(summary: Json) -> str:
+    if summary["mutants"] and summary["mutants"]["killed"]:
+        return "no mutant survived and no check raised a false alarm"
+    return "every row of the profile is decided and none failed" if summary["rows"] else "nothing was judged"
 
 
 def summary_lines(document: Json, width: int = WIDTH) -> list[str]:
+    if document["summary"]["mutants"]:
+        return [*_matrix(document, width), matrix_line(document)]
     lines = [*_table(document), ""]
     if listed := list(_not_green(document, width)):
         lines += [*listed, ""]
     lines += [cut(line, width) for line in _facts(document)]
     return [*lines, verdict_line(document)]
+
+
+def matrix_line(document: Json) -> str:
+    """Returns the kill matrix in one line."""
+    got = document["summary"]["mutants"]
+    open_ones = f", {got['not-judged']} not judged" if got["not-judged"] else ""
+    return (
+        f"{got['mutants']} mutants: {got['killed']} killed, {got['survived']} survived, "
+        f"{got['excluded']} excluded{open_ones}; {got['covered_violations']} of {got['violations']} violations "
+        f"covered; {got['clean_runs']} clean runs, {len(got['false_alarms'])} false alarms"
+    )
+
+
+def _matrix(document: Json, width: int) -> Iterator[str]:
+    """Yields each mutant and what killed it. Reasons of the others are not cut, because they say where to look."""
+    for mutant in document["mutants"]:
+        yield cut(f"  {mutant['status']:<10} {mutant['id']:<14} {visible(mutant['violation'])}", width)
+        by = ", ".join(check.rpartition("::")[2] for check in mutant["by"])
+        if by or mutant["reason"]:
+            yield f"  {'':<10} {'':<14} {cut(visible(by), width) or visible(mutant['reason'])}"
+    for check, reason in document["summary"]["mutants"]["false_alarms"].items():
+        yield f"  false alarm on a clean copy: {visible(check)}: {visible(reason)}"
+    if document["interrupted"]:
+        yield f"  interrupted: {document['interrupted']}"
+    yield from (f"  {note}" for note in document["plan"]["reconciliation"]["notes"])
+    yield from (f"  left over   {visible(str(thing))}" for thing in document["leftovers"])
+    yield cut(_time_line(document), width)
+    if document["cpu_s"] is not None:
+        yield cut(cost_line(document), width)
 
 
 def _table(document: Json) -> Iterator[str]:
@@ -100,7 +162,7 @@ def _not_green(document: Json, width: int) -> Iterator[str]:
 
 
 def _why(row: Json) -> str:
-    """The reason, and for what we could not see the one hook that would show it."""
+    """Returns the reason, and for parts that could not be seen the entry of the descriptor that would show them."""
     hooks = dict.fromkeys(part["hook"] for part in row["parts"] if part["hook"] and part["verdict"] == "not-observable")
     seen = (row["finding"] or {}).get("seen")
     reason = row["reason"].partition("\n")[0] or (f"seen {seen}" if seen is not None else "")
@@ -118,6 +180,8 @@ def _facts(document: Json) -> Iterator[str]:
     yield from (f"  left out    {left['id']}: {visible(left['reason'])}" for left in document["plan"]["left_out"])
     yield from (f"  left over   {visible(str(thing))}" for thing in document["leftovers"])
     yield _time_line(document)
+    if document["cpu_s"] is not None:
+        yield cost_line(document)
 
 
 def _time_line(document: Json) -> str:
@@ -129,13 +193,21 @@ def _time_line(document: Json) -> str:
     return text
 
 
-def check_line(check: Json, width: int = WIDTH) -> str:
-    """One finished attempt: `  pass  AD-RATE-03  a burst across a window border is locked  6.1 s`."""
-    ids = list(dict.fromkeys(item["id"] for item in check.get("verifies", [])))
+def cost_line(document: Json) -> str:
+    """Returns what the run cost, and how far its wall time is from the least that it could be."""
+    text = f"CPU {seconds(document['cpu_s'])} on {count(document['cores'], 'core')}"
+    if document["wall_ratio"] is not None:
+        text += f"; wall is {document['wall_ratio']:.2f} times max(longest check, CPU ÷ cores)"
+    return text
+
+
+def check_line(said: CheckFinished, width: int = WIDTH) -> str:
+    """Returns one finished attempt: `  pass  AD-RATE-03  a burst across a window border is locked  6.1 s`."""
+    ids = list(dict.fromkeys(claim.id for claim in said.verifies))
     first = ids[0] if ids else "–"
     more = f" +{len(ids) - 1}" if len(ids) > 1 else ""
-    again = "" if check.get("final", True) else "  (tried once more)"
-    tail = f"{seconds(check.get('duration_s', 0.0))}{again}"
+    again = "" if said.final else "  (tried once more)"
+    tail = f"{seconds(said.duration_s)}{again}"
     room = max(width - 2 - 14 - 2 - 16 - 2 - len(tail) - 2, 10)
-    title = cut(visible(check.get("title", "")), room)
-    return f"  {check['verdict']:<12}  {pad(first + more, 14)}  {title}  {tail}"
+    title = cut(visible(said.title), room)
+    return f"  {said.verdict:<12}  {pad(first + more, 14)}  {title}  {tail}"

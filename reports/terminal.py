@@ -5,19 +5,30 @@ findings as they come and end with the same summary. Nothing from a target reach
 """
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from holdfast.reports.finding import WIDTH, render_finding
-from holdfast.reports.live import Progress, Running
+from holdfast.reports.live import Key, Progress, Running
+from holdfast.reports.matrix import is_alarm
 from holdfast.reports.model import Fold, sentence_of
+from holdfast.reports.result import finding_of
 from holdfast.reports.summary import check_line, plan_line, summary_lines
-from holdfast.reports.text import Json, clean
-from holdfast.verdict import Verdict
+from holdfast.reports.text import as_json
+from holdfast.run.events import (
+    CheckFinished,
+    CheckStarted,
+    CheckWaiting,
+    Event,
+    PlanMade,
+    RowPlan,
+    RunFinished,
+    RunStarted,
+)
+from holdfast.spec.verdict import Verdict
 
 STYLES: dict[str, str] = {
     Verdict.ERROR: "bold magenta",
@@ -30,6 +41,9 @@ STYLES: dict[str, str] = {
     Verdict.NOT_OBSERVABLE: "dim",
     Verdict.NOT_APPLICABLE: "dim",
     Verdict.PASS: "green",
+    "survived": "bold red",
+    "not-judged": "magenta",
+    "excluded": "dim",
 }
 
 _QUIET = frozenset({Verdict.PASS, Verdict.PARTIAL, Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE})
@@ -47,9 +61,12 @@ class Terminal:
         self._fold = Fold()
         self._clock = clock
         self._zero = clock()
-        self._rows: dict[str, Json] = {}
+        self._rows: dict[str, RowPlan] = {}
         self._ids: dict[str, list[str]] = {}
         self._found: set[str] = set()
+        self._broken: dict[str, str] = {}
+        self._tried: set[str] = set()
+        self._caught: set[str] = set()
         self._progress = Progress(clock=self._now)
         # FORCE_COLOR makes Rich call a pipe a terminal; colours are welcome there, a moving screen is not.
         real = self._console.file.isatty() and not self._console.is_dumb_terminal
@@ -58,114 +75,143 @@ class Terminal:
             Live(self._progress, console=self._console, refresh_per_second=4, transient=True) if wanted else None
         )
 
-    def handle(self, event: Mapping[str, Any]) -> None:
-        """Shows one event. Besides the stream's it takes `check.waiting`, which only lives here."""
-        if event.get("variant"):
+    def handle(self, event: Event) -> None:
+        """Shows one event: those of the stream, and `CheckWaiting`, which is shown and never written."""
+        said = self._fold.add(event)
+        if isinstance(said, CheckStarted | CheckWaiting | CheckFinished) and said.variant and not self._fold.of_mutants:
             return
-        said: Json = clean(dict(event))
-        self._fold.add(event)
-        match said.get("event"):
-            case "run.started":
+        match said:
+            case RunStarted():
                 self._run_started(said)
-            case "plan":
+            case PlanMade():
                 self._plan(said)
-            case "check.started":
+            case CheckStarted():
                 self._check_started(said)
-            case "check.waiting":
+            case CheckWaiting():
                 self._check_waiting(said)
-            case "check.finished":
+            case CheckFinished():
                 self._check_finished(said)
-            case "run.finished":
+            case RunFinished():
                 self._run_finished()
 
     def close(self) -> None:
-        """Gives the screen back. Safe at any time: a run that breaks off must not leave a hidden cursor."""
+        """Ends the live screen. May be called at any time: a run that breaks off must not leave a hidden cursor."""
         if self._live:
             self._live.stop()
 
     @property
-    def _width(self) -> int:
+    def width(self) -> int:
         return min(self._console.width, WIDTH) if self._console.is_terminal else WIDTH
 
     def _now(self) -> float:
         return self._clock() - self._zero
 
-    def _run_started(self, said: Json) -> None:
-        self._zero = self._clock() - float(said.get("at", 0.0))
-        target = said.get("target", {})
+    def _run_started(self, said: RunStarted) -> None:
+        self._zero = self._clock() - said.at
         self._print(
-            f"holdfast {said.get('holdfast', '')}  {', '.join(said.get('specs', []))}  "
-            f"target {target.get('name', '')} {target.get('version', '')}".rstrip()
-            + f"  profile {said.get('profile', '')}  time scale {said.get('time_scale', 1)}  seed {said.get('seed')}"
+            f"holdfast {said.holdfast}  {', '.join(said.specs)}  "
+            f"target {said.target.name} {said.target.version}".rstrip()
+            + _roles(said.target.roles)
+            + f"  profile {said.profile}  time scale {said.time_scale}  seed {said.seed}"
         )
 
-    def _plan(self, said: Json) -> None:
-        for row in said.get("rows", []):
-            self._rows[row["id"]] = row
-            for part in row.get("parts", []):
-                for check in part.get("checks", []):
-                    self._ids.setdefault(check, []).append(row["id"])
+    def _plan(self, said: PlanMade) -> None:
+        for row in said.rows:
+            self._rows[row.id] = row
+            for part in row.parts:
+                for check in part.checks:
+                    self._ids.setdefault(check, []).append(row.id)
         document = self._fold.results().to_json()
-        self._print(plan_line(document))
-        self._progress.total = document["plan"]["reconciliation"]["checks_planned"] * document["repeat"]
-        self._progress.planned_wall_s = document["planned"]["wall_s"]
+        self._print(self._plan_text(plan_line(document)))
+        self._progress.planned_wall_s = said.planned_wall_s
+        if self._fold.of_mutants:
+            self._broken = {mutant.id: mutant.requirement for mutant in said.mutants if mutant.excluded is None}
+            self._progress.total = len(self._broken)
+            self._progress.caught = 0
+        else:
+            self._progress.total = document["plan"]["reconciliation"]["checks_planned"] * document["repeat"]
         if self._live:
             self._live.start()
 
-    def _check_started(self, said: Json) -> None:
-        check = said["check"]
+    def _check_started(self, said: CheckStarted) -> None:
         self._progress.running[_key(said)] = Running(
-            title=said.get("title") or sentence_of(check),
-            ids=list(dict.fromkeys(self._ids.get(check, []))),
-            started=said.get("at", self._now()),
-            planned_s=said.get("planned_s"),
+            title=said.title or sentence_of(said.check),
+            ids=[said.variant] if said.variant else list(dict.fromkeys(self._ids.get(said.check, []))),
+            started=said.at,
+            planned_s=said.planned_s,
         )
 
-    def _check_waiting(self, said: Json) -> None:
-        left = said.get("until_s")
-        for (check, repeat), running in self._progress.running.items():
-            if check == said["check"] and repeat == said.get("repeat", repeat):
-                running.waiting_for = said.get("waiting_for", "")
-                running.until_s = None if left is None else said.get("at", self._now()) + left
-                return
+    def _check_waiting(self, said: CheckWaiting) -> None:
+        if running := self._progress.running.get(_key(said)):
+            running.waiting_for = said.waiting_for
+            running.until_s = None if said.until_s is None else said.at + said.until_s
 
-    def _check_finished(self, said: Json) -> None:
+    def _check_finished(self, said: CheckFinished) -> None:
         self._progress.running.pop(_key(said), None)
-        final = said.get("final", True)
-        loud = said["verdict"] not in _QUIET
-        self._progress.done += final
-        self._progress.red += final and loud
+        if self._fold.of_mutants:
+            self._mutant_finished(said)
+            return
+        loud = said.verdict not in _QUIET
+        self._progress.done += said.final
+        self._progress.red += said.final and loud
         if loud or not self._live:
-            self._print(check_line(said, self._width), said["verdict"])
-        if final and loud and said["check"] not in self._found:
-            # With --repeat the same finding would come again and again; the counts are in the report.
-            self._found.add(said["check"])
-            self._print(self._finding(said), said["verdict"])
+            self._print(check_line(said, self.width), said.verdict)
+        if said.final and loud:
+            self._print_finding(said)
 
-    def _finding(self, said: Json) -> str:
-        ids = dict.fromkeys(item["id"] for item in said.get("verifies", []))
-        rows = [self._rows[requirement] for requirement in ids if requirement in self._rows]
-        return f"\n{render_finding(rows, said, self._width)}\n"
+    def _mutant_finished(self, said: CheckFinished) -> None:
+        """Counts the mutant as tried or caught; prints false alarms only, since checks ought to fail on mutants."""
+        if said.variant:
+            self._tried |= {said.variant} if said.final else set()
+            if is_alarm(said) and self._broken.get(said.variant) in {claim.id for claim in said.verifies}:
+                self._caught.add(said.variant)
+            self._progress.done, self._progress.caught = len(self._tried), len(self._caught)
+        elif is_alarm(said):
+            self._print("false alarm on a clean copy:")
+            self._print(check_line(said, self.width), said.verdict)
+            self._print_finding(said)
+            self._progress.red = len(self._found)
+
+    def _print_finding(self, said: CheckFinished) -> None:
+        """Prints the finding of a check once: with --repeat it would come again, and the counts are in the report."""
+        if said.check in self._found:
+            return
+        self._found.add(said.check)
+        ids = dict.fromkeys(claim.id for claim in said.verifies)
+        rows = [as_json(self._rows[requirement]) for requirement in ids if requirement in self._rows]
+        finding = finding_of(said, said.title or sentence_of(said.check))
+        self._print(f"\n{render_finding(rows, finding, self.width)}\n", said.verdict)
 
     def _run_finished(self) -> None:
         self.close()
-        lines = summary_lines(self._fold.results().to_json(), self._width)
-        self._print("")
+        lines = summary_lines(self._fold.results().to_json(), self.width)
+        self.show_lines(["", *lines])
+
+    def _plan_text(self, text: str) -> str:
+        return text
+
+    def show_lines(self, lines: Sequence[str]) -> None:
+        """Prints lines of a summary: a verdict at the beginning of a line has its colour, but in the last one."""
         for line in lines[:-1]:
-            self._print(line, line.partition(" ")[0])
+            self._print(line, line.strip().partition(" ")[0])
         self._print(lines[-1])
 
     def _print(self, text: str, verdict: str = "") -> None:
-        """One block; the verdict, where the text shows it as a word of its own, in its colour."""
+        """Prints one block, with the verdict in its colour where the text has it as a word of its own."""
         shown = Text(_encodable(text, self._console.encoding))
         if style := STYLES.get(verdict):
             shown.highlight_regex(rf"(?m)(^ *{verdict}(?= )|(?<=  ){verdict}(?: \(absent\))?$)", style)
         self._console.print(shown, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-def _key(said: Json) -> tuple[str, int]:
-    return said["check"], said.get("repeat", 1)
+def _key(said: CheckStarted | CheckWaiting | CheckFinished) -> Key:
+    return Key(said.check, said.repeat, said.variant)
 
 
 def _encodable(text: str, encoding: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _roles(counts: Mapping[str, int]) -> str:
+    """The roles of the target, where it has several."""
+    return f" ({', '.join(f'{count} {role}' for role, count in counts.items())})" if len(counts) > 1 else ""

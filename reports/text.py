@@ -7,11 +7,14 @@ each add the quoting of their own syntax on top.
 """
 
 import math
-from typing import Any
+from collections.abc import Container
+from dataclasses import is_dataclass, replace
+from typing import Any, TypeVar, cast
 
 from rich.cells import cell_len, set_cell_size
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 def _escape(char: str) -> str:
@@ -22,7 +25,7 @@ def _escape(char: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text on one line, every unprintable character (line feeds too) written out."""
+    """Returns the text on one line, every unprintable character (line feeds too) written out as an escape."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _escape(char) for char in text)
@@ -33,23 +36,48 @@ def visible_lines(text: str) -> str:
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
-def clean(value: Any) -> Any:
-    """A JSON value fit for every reader: texts visible, and no NaN or infinity, which JSON does not know."""
+def clean(value: T) -> T:
+    """Returns the value fit for every reader: texts visible, and None for NaN and infinity, which JSON does not know.
+
+    Takes JSON values and the records of the event stream; a record comes back as a record of the same class.
+    """
+    return cast("T", _clean(value))
+
+
+def _clean(value: Any) -> Any:
     match value:
         case str():
             return visible_lines(value)
         case dict():
-            return {visible(str(key)): clean(item) for key, item in value.items()}
+            return {visible(str(key)): _clean(item) for key, item in value.items()}
         case list() | tuple():
-            return [clean(item) for item in value]
+            return [_clean(item) for item in value]
         case float() if not math.isfinite(value):
             return None
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{name: _clean(item) for name, item in vars(value).items()})
+        case _:
+            return value
+
+
+def as_json(value: Any, without: Container[str] = ()) -> Any:
+    """Returns a record of the event stream, with all that it holds, as JSON; `without` leaves out some of its fields.
+
+    Quicker than `dataclasses.asdict`, which copies every leaf.
+    """
+    match value:
+        case dict():
+            return {key: as_json(item) for key, item in value.items()}
+        case list():
+            return [as_json(item) for item in value]
+        case _ if is_dataclass(value):
+            return {name: as_json(item) for name, item in vars(value).items() if name not in without}
         case _:
             return value
 
 
 def cut(text: str, width: int) -> str:
-    """At most `width` terminal cells of the text; an ellipsis shows that something is missing."""
+    """Returns at most `width` terminal cells of the text; an ellipsis shows that something is missing."""
     # Measuring cells is slow, and no character is narrower than a quarter of one on average.
     text = text[: 4 * width + 4] if len(text) > 4 * width + 4 else text
     if cell_len(text) <= width:
@@ -58,20 +86,20 @@ def cut(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """The text cut or filled to exactly `width` terminal cells."""
+    """Returns the text cut or filled to exactly `width` terminal cells."""
     short = cut(text, width)
     return short + " " * (width - cell_len(short))
 
 
 def between(left: str, right: str, width: int) -> str:
-    """`left` and `right` at the two borders of one line; `left` gives way first."""
+    """Returns one line with `left` and `right` at its borders; `left` is cut first."""
     right = cut(right, max(width // 2, 12))
     room = width - cell_len(right) - 2
     return f"{pad(left, room)}  {right}" if right else cut(left, width)
 
 
 def seconds(value: float | None) -> str:
-    """A duration as people read it: `85 ms`, `6.1 s`, `2 m 05 s`."""
+    """Returns a duration as people read it: `85 ms`, `6.1 s`, `2 m 05 s`."""
     if value is None:
         return "–"
     if value < 0:

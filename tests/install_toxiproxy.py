@@ -6,7 +6,7 @@ import sys
 
 from holdfast.chaos.engines import find_toxiproxy
 from holdfast.cli.install import install_toxiproxy
-from holdfast.deployment import StartError
+from holdfast.target.deployment import StartError
 
 
 def main() -> int:

@@ -7,69 +7,66 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.catalogue import Catalogue, builtin, builtin_keys
-from holdfast.check import CheckSpec, Claim
-from holdfast.suite import checks_of
-
 ROOT = Path(__file__).parent.parent
 ROOMS = ("proto", "conformance", "reference", "chaos", "load", "fixtures", "reports")
-# The top layer puts the rooms together; everything else in holdfast/ is the kernel.
-TOP = ("holdfast/cli/", "holdfast/plugin.py", "holdfast/session.py", "holdfast/wiring.py")
-MAY_IMPORT = {
-    "kernel": {"proto"},
+# The kernel, each room importing only those before it, and the top layer, which may import everything.
+KERNEL = ("spec", "target", "check", "run")
+TOP = ("cli", "plugin")
+# The one module of the kernel that puts the rooms together.
+WIRING = {"holdfast/run/harness.py": {"fixtures", "chaos"}}
+CHECKS = {"spec", "target", "check"}
+MAY_IMPORT: dict[str, set[str]] = {
+    **{room: {"proto", *KERNEL[:place]} for place, room in enumerate(KERNEL)},
     "proto": set(),
-    "conformance": {"proto", "kernel"},
+    "conformance": {"proto", *CHECKS},
     "reference": {"proto"},
-    "fixtures": {"proto", "kernel"},
-    "chaos": {"proto", "kernel", "fixtures"},
-    "load": {"proto", "kernel", "conformance", "fixtures", "chaos"},
-    "reports": {"proto", "kernel"},
+    "fixtures": {"proto", *CHECKS},
+    "chaos": {"proto", "fixtures", *CHECKS},
+    "load": {"proto", "conformance", "fixtures", "chaos", *CHECKS},
+    "reports": {"proto", *KERNEL},
 }
 
 
 def sources() -> list[Path]:
     rooms = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
-    ours = [ROOT / "holdfast", ROOT / "holdfast" / "cli", ROOT / "holdfast" / "invariants"]
-    return [*rooms, *(path for folder in ours for path in folder.glob("*.py"))]
+    kernel = [path for room in (*KERNEL, "cli") for path in (ROOT / "holdfast" / room).rglob("*.py")]
+    return [*rooms, *kernel, *(ROOT / "holdfast").glob("*.py")]
 
 
 def room_of(path: Path) -> str:
-    inside = path.relative_to(ROOT).as_posix()
-    if inside.startswith(TOP):
-        return "top"
-    head = inside.split("/")[0]
-    return head if head in ROOMS else "kernel"
+    head, *rest = path.relative_to(ROOT).with_suffix("").parts
+    return head if head in ROOMS else rest[0]
 
 
 def imported_rooms(path: Path) -> Iterator[str]:
+    """Rooms of the project that a file imports; a name of no room is `holdfast` itself, which has no imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         for name in names:
             head, _, rest = name.partition(".")
-            if head == "holdfast":
-                room = rest.split(".")[0]
-                yield room if room in ROOMS else "kernel"
+            if head == "holdfast" and rest:
+                yield rest.split(".")[0]
             elif head in ROOMS:
                 yield f"{head} (not through holdfast.)"
 
 
 def test_every_room_imports_only_what_it_may() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)} imports {room}"
+        f"{inside} imports {room}"
         for path in sources()
-        if (mine := room_of(path)) != "top"
+        if (mine := room_of(path)) not in (*TOP, "__init__", "rooms")
+        for inside in [path.relative_to(ROOT).as_posix()]
         for room in imported_rooms(path)
-        if room != mine and room not in MAY_IMPORT[mine]
+        if room not in {mine, "rooms", *MAY_IMPORT[mine], *WIRING.get(inside, ())}
     ]
     assert wrong == []
 
 
-def test_the_kernel_does_not_reach_up_to_its_top_layer() -> None:
-    tops = re.compile(r"from holdfast\.(cli|plugin|session|wiring)\b")
-    wrong = [str(p) for p in sources() if room_of(p) != "top" and tops.search(p.read_text())]
-    assert wrong == []
+def test_every_module_of_the_kernel_stands_in_a_room() -> None:
+    alone = {path.stem for path in (ROOT / "holdfast").glob("*.py")} - {"__init__", "plugin", "rooms"}
+    assert alone == set()
 
 
 def test_files_stay_below_four_hundred_lines() -> None:
@@ -107,38 +104,6 @@ def test_checks_have_no_literal_seconds() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("key", builtin_keys())
-def test_every_part_of_every_row_has_a_check(key: str) -> None:
-    claimed = {(claim.id, claim.part) for spec in checks_of(key).values() for claim in spec.claims}
-    missing = [
-        f"{row.id} part {part.number}"
-        for row in builtin(key)
-        if not row.excluded
-        for part in row.parts
-        if (row.id, part.number) not in claimed
-    ]
-    assert missing == []
-
-
-@pytest.mark.parametrize("key", builtin_keys())
-def test_every_part_can_be_judged_with_no_more_than_it_needs(key: str) -> None:
-    """A check needs the union of its claims' needs, so each part wants one that asks for no more."""
-    catalogue, checks = builtin(key), checks_of(key).values()
-    enough = {(c.id, c.part) for spec in checks for c in spec.claims if _asks_no_more(spec, catalogue, c)}
-    blind = [
-        f"{row.id} part {part.number}"
-        for row in catalogue
-        if not row.excluded
-        for part in row.parts
-        if (row.id, part.number) not in enough
-    ]
-    assert blind == []
-
-
-def _asks_no_more(spec: CheckSpec, catalogue: Catalogue, claim: Claim) -> bool:
-    return spec.needs(catalogue) <= catalogue.requirements[claim.id].part(claim.part).needs
-
-
 def test_nothing_names_the_machine_it_was_written_on() -> None:
     places = re.compile(r"/work/|/farm/|registry\.npmjs|pythonhosted|deb\.debian|proxy\.golang|pypi\.org")
     here = Path(__file__).name
@@ -150,5 +115,19 @@ def test_nothing_names_the_machine_it_was_written_on() -> None:
         and not any(part.startswith((".", "holdfast-results")) for part in path.relative_to(ROOT).parts)
         and path.name != here
         and places.search(path.read_text(errors="ignore"))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", ["conformance", "reference"])
+def test_specs_share_through_shared_only(room: str) -> None:
+    """A suite or a server imports its own folder and `shared`; `shared` imports no spec."""
+    wrong = [
+        f"{path.relative_to(ROOT).as_posix()} imports {name}"
+        for path in (ROOT / room).rglob("*.py")
+        if len(parts := path.relative_to(ROOT / room).parts) > 1
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (name := node.module or "").startswith(f"holdfast.{room}.")
+        if name.split(".")[2] not in {"shared", parts[0]}
     ]
     assert wrong == []

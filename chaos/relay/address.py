@@ -1,4 +1,4 @@
-"""Addresses as `host:port`, and what is said of one that cannot be listened on, in the words that Go's users know."""
+"""Addresses as `host:port`; errors of those that can't be listened on are worded as Go words them."""
 
 import asyncio
 import errno
@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
-ALL_INTERFACES = ("", "0.0.0.0", "::")  # noqa: S104 - we read such an address, we do not choose it
+ALL_INTERFACES = ("", "0.0.0.0", "::")  # noqa: S104 - the user chooses it
 KIND = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 SAID = {
     errno.EADDRINUSE: "address already in use",
@@ -16,7 +16,7 @@ SAID = {
 
 
 class AddressError(Exception):
-    """An address that means nothing, or that the system will not give us."""
+    """An address that can't be read, or that the system refuses to bind."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Address:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Host and port of `host:port` or `[host]:port`."""
+    """Split `host:port` or `[host]:port` into host and port."""
     host, colon, port = text.rpartition(":")
     if not colon or (host.startswith("[") and not host.endswith("]")):
         raise AddressError(f"address {text}: missing port in address")
@@ -45,7 +45,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 async def resolve(text: str, network: str = "tcp") -> Address:
-    """Where to listen: nothing means everywhere, on any port; a host name is looked up, IPv4 first."""
+    """Read where to listen: an empty text means all interfaces and any port; names are looked up, IPv4 first."""
     try:
         host, service = split(text) if text else ("", "0")
         return Address(await _look_up(host), _port_of(service, network))
@@ -70,7 +70,7 @@ def _port_of(service: str, network: str) -> int:
 
 async def _look_up(host: str) -> str:
     if host in ALL_INTERFACES:
-        return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - what was asked for
+        return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - the user asked for it
     try:
         return str(ipaddress.ip_address(host))
     except ValueError:
@@ -84,7 +84,7 @@ async def _look_up(host: str) -> str:
 
 
 def bind(address: Address, network: str) -> socket.socket:
-    """A non-blocking socket bound there; a TCP one does not listen yet."""
+    """Return a non-blocking socket bound to the address; a TCP one does not listen yet."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, KIND[network])
     try:

@@ -1,7 +1,7 @@
-"""The HTTP API: Toxiproxy's routes to the letter, and a few of ours under names that it does not have.
+"""The HTTP API: Toxiproxy's routes to the letter, and four more under names that it does not have.
 
-Ours: `GET /counters`, `GET /proxies/{proxy}/counters`, `POST /proxies/{proxy}/reset` (reset every live connection) and
-`POST /proxies/{proxy}/rebind` (UDP: new source ports towards the upstream).
+The four: `GET /counters`, `GET /proxies/{proxy}/counters`, `POST /proxies/{proxy}/reset` (reset every open connection)
+and `POST /proxies/{proxy}/rebind` (UDP: new source ports towards the upstream).
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class Api:
 
     async def _update(self, proxy: str, toxic: str, body: bytes) -> Reply:
         found = self._relay.find(proxy)
-        found.toxic(toxic)  # an unknown name comes before a bad body
+        found.toxic(toxic)  # an unknown name is reported before a bad body
         return _json(200, found.update(toxic, read_object(body)).json())
 
     async def _remove(self, proxy: str, toxic: str, _: bytes) -> Reply:
@@ -137,13 +137,13 @@ class Api:
         return Reply(204)
 
     async def _all_counters(self) -> Reply:
-        return _json(200, write({name: proxy.engine.tally() for name, proxy in sorted(self._relay.proxies.items())}))
+        return _json(200, write({name: proxy.transport.tally() for name, proxy in sorted(self._relay.proxies.items())}))
 
     async def _counters(self, proxy: str) -> Reply:
-        return _json(200, write(self._relay.find(proxy).engine.tally()))
+        return _json(200, write(self._relay.find(proxy).transport.tally()))
 
     async def _reset_live(self, proxy: str, _: bytes) -> Reply:
-        return _json(200, write({"connections": await self._relay.find(proxy).engine.reset()}))
+        return _json(200, write({"connections": await self._relay.find(proxy).transport.reset()}))
 
     async def _rebind(self, proxy: str, _: bytes) -> Reply:
         return _json(200, write({"flows": self._relay.find(proxy).rebind()}))
@@ -154,7 +154,7 @@ class Api:
 
 
 def _straight(path: str) -> str:
-    """Without empty and dotted steps; a slash at the end stays."""
+    """Return the path without empty and dotted steps, to which Toxiproxy redirects; a slash at the end stays."""
     steps: list[str] = []
     for step in path.split("/"):
         if step == "..":

@@ -1,4 +1,4 @@
-"""What each toxic does to datagrams, which are never split, merged or waited for.
+"""What each toxic does to datagrams. None is split or merged, and none holds up those behind it unless it says so.
 
 Toxicity is drawn for each flow; for loss, duplication, reordering and corruption it is drawn for each datagram.
 """
@@ -23,15 +23,17 @@ class FlowControl(Protocol):
 
     def dropped(self, data: bytes) -> None: ...
 
+    def altered(self) -> None: ...
+
     def rebind(self) -> None: ...
 
     def forget(self) -> None: ...
 
 
 class Datagrams:
-    """A toxic at work on one direction of one flow; this one lets everything pass."""
+    """A toxic at work on one direction of one flow; this base class lets everything pass."""
 
-    each = False  # is every datagram drawn by itself?
+    each = False  # whether toxicity is drawn for each datagram, not once for the flow
 
     def __init__(self, toxic: Toxic, rng: random.Random, flow: FlowControl) -> None:
         self.toxic = toxic
@@ -55,24 +57,24 @@ class Datagrams:
         return self.rng.random() < probability
 
     def begin(self) -> None:
-        """The toxic hits this flow from now on."""
+        """Begin to hit this flow."""
 
     def work(self, data: bytes) -> None:
         self.next(data)
 
     def restart(self) -> None:
-        """The toxic has changed; what is held keeps the time that it was given."""
+        """Apply a change of the toxic; what is held keeps the time that it was given."""
         self.start()
 
     def stop(self) -> None:
-        """The toxic is gone: what it holds goes on."""
+        """Send what is held, because the toxic was removed."""
 
     def dispose(self) -> None:
-        """The flow is gone."""
+        """End with the flow: what is held is never sent."""
 
 
 class Timed(Datagrams, abc.ABC):
-    """One timer at a time, cancelled with the toxic."""
+    """A toxic with one timer, cancelled with the toxic."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -97,7 +99,7 @@ class Timed(Datagrams, abc.ABC):
 
 
 class Holding(Timed):
-    """Datagrams that wait for their moment, each for its own."""
+    """Holds datagrams, each until its own time."""
 
     def __init__(self, toxic: Toxic, rng: random.Random, flow: FlowControl) -> None:
         super().__init__(toxic, rng, flow)
@@ -138,7 +140,7 @@ class Holding(Timed):
 
 
 class Latency(Holding):
-    """Jitter lets datagrams overtake each other, as networks do, unless they are to be `ordered`."""
+    """Delays datagrams. Jitter lets them overtake each other, as networks do, unless `ordered` is set."""
 
     _last = 0.0
 
@@ -150,7 +152,7 @@ class Latency(Holding):
 
 
 class Bandwidth(Holding):
-    """A line of so many KB/s behind a queue of `queue` bytes (0: a second's worth); what finds it full is lost."""
+    """A line of `rate` KB/s behind a queue of `queue` bytes (0: one second's worth); drops what finds it full."""
 
     _free = 0.0
 
@@ -169,7 +171,7 @@ class Bandwidth(Holding):
 
 
 class Reorder(Holding):
-    """Some wait for `delay` ms (0: 10 ms), and those behind them overtake."""
+    """Holds a share of the datagrams for `delay` ms (0: 10 ms), so that those behind overtake them."""
 
     each = True
 
@@ -186,7 +188,7 @@ class Blackhole(Datagrams):
 
 
 class Timeout(Timed):
-    """Drops everything; after so much silence the flow is forgotten. Without a limit (0) it is a partition."""
+    """Drops everything, and forgets the flow after `timeout` ms of silence (0: never, a partition)."""
 
     def begin(self) -> None:
         if self.toxic["timeout"] > 0:
@@ -201,7 +203,7 @@ class Timeout(Timed):
 
 
 class LimitData(Datagrams):
-    """The flow falls silent with the first datagram that would exceed the limit."""
+    """Drops everything from the first datagram on that would exceed the limit."""
 
     _passed = 0
     _silent = False
@@ -219,7 +221,7 @@ class LimitData(Datagrams):
 
 
 class PacketLoss(Datagrams):
-    """Right after a loss the next is more probable: `correlation` of the way from `loss_rate` to certainty."""
+    """Loses a share of the datagrams; after a loss the next is likelier, `rate + correlation * (1 - rate)`."""
 
     each = True
     _lost = False
@@ -243,7 +245,7 @@ class Duplicate(Datagrams):
 
 
 class Corrupt(Datagrams):
-    """One bit of some datagrams is turned."""
+    """Flips one bit in a share of the datagrams."""
 
     each = True
 
@@ -252,11 +254,12 @@ class Corrupt(Datagrams):
             turned = bytearray(data)
             turned[self.rng.randrange(len(data))] ^= 1 << self.rng.randrange(8)
             data = bytes(turned)
+            self.flow.altered()
         self.next(data)
 
 
 class Rebind(Timed):
-    """Every `interval` ms the flow gets a new port towards the upstream, as behind a NAT that forgets."""
+    """Gives the flow a new source port every `interval` ms, as a NAT does that forgets its mappings."""
 
     def begin(self) -> None:
         if self.toxic["interval"] > 0:

@@ -1,4 +1,4 @@
-"""JSON as a Go server reads and writes it; clients of Toxiproxy depend on more of that than they know.
+"""JSON as a Go server reads and writes it, because clients of Toxiproxy depend on its details.
 
 Reading: only the first value of a body counts, keys match in any letter case, the last of two equal keys wins, null
 leaves the default. Writing: compact, angle brackets and ampersands escaped, floats of 32 bits in their shortest form.
@@ -19,7 +19,7 @@ _ESCAPES = str.maketrans(ESCAPED)
 
 
 class BodyError(ValueError):
-    """What was sent is not what the field wants."""
+    """A field has a value of the wrong type."""
 
 
 class Fields:
@@ -56,7 +56,7 @@ class Fields:
         return int(value) if value == int(value) else float(value)
 
     def single(self, key: str, default: float) -> float:
-        """A number of 32 bits."""
+        """Read a number as a float of 32 bits."""
         try:
             return as_single(float(self.number(key, default)))
         except OverflowError:
@@ -83,7 +83,7 @@ def _objects(value: Any, key: str) -> list[Fields]:
 
 
 class _Fraction(float):
-    """A number with a fraction or an exponent, which no integer field takes, whatever its value."""
+    """A number written with a fraction or an exponent, which an integer field refuses even if it is whole."""
 
 
 def _no_constant(name: str) -> Any:
@@ -125,7 +125,7 @@ def write(value: Any) -> str:
 
 
 def write_single(value: float) -> str:
-    """The shortest digits that read back as the same 32 bits, without an exponent unless the number is extreme."""
+    """Write the shortest digits that read back as the same 32 bits, with an exponent only for extreme numbers."""
     digits = next(text for size in range(1, 10) if as_single(float(text := f"{value:.{size}g}")) == value)
     if value and not 1e-6 <= math.fabs(value) < 1e21:
         mantissa, _, exponent = f"{Decimal(digits):e}".partition("e")

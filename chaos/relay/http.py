@@ -1,4 +1,4 @@
-"""As much of an HTTP/1.1 server as the API needs: its clients depend on exact statuses, types and empty bodies."""
+"""A small HTTP/1.1 server for the API, because its clients depend on exact statuses, types and empty bodies."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class Reply:
 
 
 class BadRequestError(ValueError):
-    """Not HTTP, or more of it than we take."""
+    """Not HTTP, or a body above the limit."""
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
@@ -48,7 +48,7 @@ class HttpServer:
         self._talks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Listen, and say on which port."""
+        """Listen; return the port."""
         self._server = await asyncio.start_server(self._begin, host, port, limit=LINE_LIMIT)
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -60,7 +60,7 @@ class HttpServer:
         await asyncio.gather(*self._talks, return_exceptions=True)
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: those that asyncio would make outlive its server.
+        # Our own task, which close() cancels: those that asyncio makes outlive its server.
         talk = asyncio.get_running_loop().create_task(self._talk(reader, writer))
         self._talks.add(talk)
         talk.add_done_callback(self._talks.discard)
@@ -74,7 +74,7 @@ class HttpServer:
             writer.close()
 
     async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; says whether another may follow."""
+        """Answer one request; return whether another may follow on the connection."""
         try:
             request = await _read(reader, writer)
         except (BadRequestError, ValueError, asyncio.LimitOverrunError) as error:
@@ -92,9 +92,9 @@ class HttpServer:
     async def _handled(self, request: Request) -> Reply:
         try:
             return await self._handler(request)
-        except Exception:  # noqa: BLE001 - a mistake of ours: told in full here, and in a word there
+        except Exception:  # noqa: BLE001 - a bug: the log has the traceback, the client a sentence
             traceback.print_exc()
-            return Reply(500, b"internal error; the relay's log tells more\n", TEXT_TYPE)
+            return Reply(500, b"internal error; see the relay's log\n", TEXT_TYPE)
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
@@ -144,7 +144,7 @@ async def _read_chunked(reader: asyncio.StreamReader) -> bytes:
 def _size(text: str, base: int) -> int:
     size = int(text, base)
     if not 0 <= size <= BODY_LIMIT:
-        raise BadRequestError(f"a body of {size} bytes")
+        raise BadRequestError(f"a body of {size} bytes; at most {BODY_LIMIT} are taken")
     return size
 
 

@@ -1,4 +1,4 @@
-"""Prometheus text under Toxiproxy's names; unlike there, the bytes of live connections count at once."""
+"""Prometheus text under Toxiproxy's names; unlike in Toxiproxy, the bytes of open connections count at once."""
 
 from collections.abc import Iterable, Iterator
 
@@ -23,10 +23,10 @@ def _family(family: str, proxies: list[Proxy]) -> Iterator[str]:
         for proxy in proxies:
             labels = {"direction": stream, "listener": proxy.listen, "proxy": proxy.name, "upstream": proxy.upstream}
             shown = ",".join(f'{key}="{value.translate(ESCAPES)}"' for key, value in labels.items())
-            yield f"{name}{{{shown}}} {proxy.engine.tally()[stream][FAMILIES[family]]}"
+            yield f"{name}{{{shown}}} {proxy.transport.tally()[stream][FAMILIES[family]]}"
 
 
 def runtime_metrics() -> str:
-    from prometheus_client import generate_latest  # it is slow to import, and few ask for it
+    from prometheus_client import generate_latest  # slow to import, and rarely asked for
 
     return generate_latest().decode()

@@ -18,7 +18,7 @@ from pathlib import Path
 import uvloop
 
 from holdfast.chaos.relay.api import VERSION, Api
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.gojson import BodyError, read_objects
 from holdfast.chaos.relay.http import HttpServer
 from holdfast.chaos.relay.proxy import PROTOCOLS, Wanted
@@ -44,15 +44,15 @@ class Options:
 
 
 class CannotServeError(Exception):
-    """The API's address, or a proxy of the command line, is not to be had."""
+    """The API's address, or a proxy of the command line, can't be listened on."""
 
 
-async def serve(options: Options, config: bytes = b"[]", faults: Faults | None = None) -> None:
-    """Serve the proxies of `config`, and those that are asked for, until a signal ends it."""
+async def serve(options: Options, config: bytes = b"[]", effects: Effects | None = None) -> None:
+    """Serve the proxies of `config`, and those of the options, until SIGTERM or SIGINT."""
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    relay = Relay(seed=options.seed, faults=faults, udp_idle=options.udp_idle)
+    relay = Relay(seed=options.seed, effects=effects, udp_idle=options.udp_idle)
     server = HttpServer(Api(relay, metrics=options.proxy_metrics, runtime=options.runtime_metrics).answer)
     try:
         port = await server.start(options.host, options.port)
@@ -73,7 +73,7 @@ async def serve(options: Options, config: bytes = b"[]", faults: Faults | None =
 
 
 def _read_config(path: Path) -> bytes:
-    """A config that cannot be used is told, and the relay serves without it, as Toxiproxy does."""
+    """Read the config; one that can't be used is reported, and the relay serves without it, as Toxiproxy does."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -103,18 +103,18 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def run(options: Options, faults: Faults | None = None) -> int:
+def run(options: Options, effects: Effects | None = None) -> int:
     config = _read_config(options.config) if options.config else b"[]"
     try:
-        uvloop.run(serve(options, config, faults))
+        uvloop.run(serve(options, config, effects))
     except CannotServeError as error:
         sys.stderr.write(f"holdfast relay: {error}\n")
         return 2
     return 0
 
 
-def main(argv: list[str], faults: Faults | None = None) -> None:
-    if status := run(Options(**vars(_parser().parse_args(argv))), faults):
+def main(argv: list[str], effects: Effects | None = None) -> None:
+    if status := run(Options(**vars(_parser().parse_args(argv))), effects):
         sys.exit(status)
 
 
@@ -129,9 +129,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--host", "-host", default=HOST, help=f"where the API listens ({HOST})")
     add("--port", "-port", type=int, default=PORT, help=f"its port ({PORT}; 0: any)")
     add("--config", "-config", type=Path, metavar="FILE", help="proxies to begin with: a JSON array as for /populate")
-    add("--seed", "-seed", type=int, default=0, metavar="N", help="of every draw: the same calls, the same draws (0)")
+    add("--seed", "-seed", type=int, default=0, metavar="N", help="seed of all draws: same calls, same draws (0)")
     add("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes of each proxy on /metrics")
-    add("--runtime-metrics", "-runtime-metrics", action="store_true", help="figures of the process on /metrics")
+    add("--runtime-metrics", "-runtime-metrics", action="store_true", help="metrics of the process on /metrics")
     add("--version", "-version", action="version", version=f"holdfast relay, API of Toxiproxy {VERSION}")
     for protocol in PROTOCOLS:
         text = f"a {protocol.upper()} proxy to begin with; may be given again"
@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=IDLE,
         metavar="SECONDS",
-        help=f"forget a silent UDP flow after so long ({IDLE:g})",
+        help=f"forget a UDP flow after this much silence ({IDLE:g})",
     )
     return parser
 

@@ -1,15 +1,23 @@
-"""What each toxic does to a TCP stream; `WORKS` is the whole list."""
+"""What each toxic does to a TCP stream; `WORKS` lists them all.
+
+Each program runs inside a stage (see `stage`) and follows three rules. What it takes it sends, gives back, or drops
+through `stage.connection.dropped`, which counts it. It waits by `Sleep` or `Take(within)` only; a `Sleep` that was
+interrupted ends with what is in hand going out at once, because the toxic was changed or removed. It may read the
+toxic's attributes once, at its start, since an update starts it again.
+
+Times and rates are those of Toxiproxy 2.12; `tests/chaos/differential` compares them with a real one.
+"""
 
 import random
 import time
 from collections.abc import Iterator, Mapping
 
-from holdfast.chaos.linkflow import Mark
+from holdfast.chaos.links.flow import Mark
 from holdfast.chaos.relay.stage import TAKE, Chunk, Program, Sleep, Stage, Take, Work
 from holdfast.chaos.relay.toxic import Toxic
 
 MILLISECOND, MICROSECOND = 1e-3, 1e-6
-PIECE = 0.1  # a limited rate comes in pieces of so many seconds
+PIECE = 0.1  # seconds; a limited rate is sent in pieces that take this long
 LATENCY_CAPACITY = 1024
 
 
@@ -19,7 +27,7 @@ def passing(stage: Stage) -> Program:
 
 
 def latency(stage: Stage) -> Program:
-    """Each chunk is held from its own arrival, so chunks in a row do not add up, and none overtakes."""
+    """Hold each chunk from its own arrival, so that delays of chunks in a row do not add up and none overtakes."""
     while True:
         chunk = yield TAKE
         due = chunk.at + drawn_latency(stage.toxic, stage.rng)
@@ -35,7 +43,7 @@ def drawn_latency(toxic: Toxic, rng: random.Random) -> float:
 
 
 def bandwidth(stage: Stage) -> Program:
-    """Bytes leave when the last of them would have come through; what a timer errs is made up for by the next."""
+    """Send each piece when its last byte would have come through; lateness of a timer shortens the next wait."""
     debt = 0.0
     while True:
         chunk = yield TAKE
@@ -54,16 +62,17 @@ def bandwidth(stage: Stage) -> Program:
 
 
 def slow_close(stage: Stage) -> Program:
+    """Hold the end of the stream, not its bytes."""
     while True:
         item = yield TAKE
         if isinstance(item, Mark) and (yield Sleep(max(0.0, stage.toxic["delay"] * MILLISECOND))):
-            stage.give_back(item)  # an update begins the wait anew, a removal hands it on
+            stage.give_back(item)  # an update begins the wait again, a removal sends it on
         else:
             stage.send(item)
 
 
 def timeout(stage: Stage) -> Program:
-    """Silence in this direction closes the connection; what is dropped is no silence."""
+    """Drop everything, and close the connection after a time without any byte, dropped ones included."""
     limit = stage.toxic["timeout"] * MILLISECOND
     while (chunk := (yield Take(limit if limit > 0 else None))) is not None:
         stage.connection.dropped(chunk)
@@ -71,7 +80,7 @@ def timeout(stage: Stage) -> Program:
 
 
 def reset_peer(stage: Stage) -> Program:
-    """The wait is the connection's, not the stage's: bytes are missing now, so no removal can save it."""
+    """Drop everything, and close after a wait of the connection: bytes are missing, so no removal can stop it."""
     item = yield TAKE
     stage.connection.close_after(max(0.0, stage.toxic["timeout"] * MILLISECOND))
     while True:
@@ -81,6 +90,7 @@ def reset_peer(stage: Stage) -> Program:
 
 
 def limit_data(stage: Stage) -> Program:
+    """Pass `bytes` bytes over the life of the connection, also over updates, then close it."""
     limit = max(0, stage.toxic["bytes"])
     while True:
         chunk = yield TAKE
@@ -93,6 +103,7 @@ def limit_data(stage: Stage) -> Program:
 
 
 def slicer(stage: Stage) -> Program:
+    """Cut chunks into pieces, with a pause after each."""
     toxic = stage.toxic
     while True:
         chunk = yield TAKE
@@ -107,7 +118,7 @@ def slicer(stage: Stage) -> Program:
 
 
 def sizes(length: int, average: int, variation: int, rng: random.Random) -> Iterator[int]:
-    """Halved again and again, each middle moved a little, until every piece is small enough."""
+    """Yield the sizes of the pieces: halve, each middle moved a little, until every piece is small enough."""
     if length <= average + variation:
         yield length
         return
@@ -118,8 +129,8 @@ def sizes(length: int, average: int, variation: int, rng: random.Random) -> Iter
     yield from sizes(length - middle, average, variation, rng)
 
 
-def blackhole(stage: Stage) -> Program:  # noqa: ARG001 - a program like the others
-    """Nothing is taken, so nothing is read either; both ends keep their sockets and believe in them."""
+def blackhole(stage: Stage) -> Program:  # noqa: ARG001 - programs have one signature
+    """Take nothing, so that nothing is read either; both ends keep their connections open."""
     yield Sleep(None)
 
 
@@ -140,5 +151,5 @@ WORKS: Mapping[str, Work] = {
     "slicer": Work(slicer),
     "noop": PASSING,
     "blackhole": Work(blackhole, capacity=0),
-    "refuse": PASSING,  # its work is at the listener
+    "refuse": PASSING,  # works at the listener
 }

@@ -1,4 +1,16 @@
-"""A proxy as the API shows it, on the engine of its protocol."""
+"""A proxy as the API shows it, on the transport of its protocol.
+
+A proxy owns its name, its toxics and whether it is enabled; the transport (TCP or UDP) owns sockets and connections.
+Both look at the same list of toxics: the proxy changes the list first and tells the transport after that. The transport
+changes the connections that are open; one that is still being joined finds the new list when it begins.
+
+`enabled` means that the transport listens. `listen` is what was asked for until the first start, and the real address
+from then on, so that a disabled proxy comes back on the same port. A change of `listen` or `upstream` ends all
+connections; a change of `strict` or of toxics does not.
+
+Errors: `ApiError` carries the status and the text that clients of Toxiproxy look for, `BodyError` a field that can't be
+read. An address that can't be listened on is a 500, as in Toxiproxy.
+"""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,24 +18,24 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.chaos.relay.address import Address, AddressError, resolve
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.gojson import BodyError, Fields, write
-from holdfast.chaos.relay.tcp import TcpRelay
+from holdfast.chaos.relay.tcp import TcpTransport
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, ApiError, Toxic, read_toxic
-from holdfast.chaos.relay.udp import IDLE, UdpRelay
+from holdfast.chaos.relay.udp import IDLE, UdpTransport
 
 PROTOCOLS = ("tcp", "udp")
 
 
-class Engine(Protocol):
+class Transport(Protocol):
     upstream: str
     strict: bool
 
     def open(self, address: Address) -> Address:
-        """Listen there, and say where that really is."""
+        """Listen there; return the real address, with the port that the system chose for port 0."""
 
     async def stop(self) -> None:
-        """Listen no more, and close what is open."""
+        """Stop listening, and close what is open."""
 
     def add(self, toxic: Toxic) -> None: ...
 
@@ -31,9 +43,11 @@ class Engine(Protocol):
 
     def remove(self, toxic: Toxic) -> None: ...
 
-    async def reset(self) -> int: ...
+    async def reset(self) -> int:
+        """Reset what is open; return how many connections that were."""
 
-    def rebind(self) -> int: ...
+    def rebind(self) -> int:
+        """Give each UDP flow a new source port; return how many flows that were."""
 
     def tally(self) -> dict[str, dict[str, int]]: ...
 
@@ -52,7 +66,7 @@ class Wanted:
 
     @classmethod
     def read(cls, fields: Fields, where: str = "") -> "Wanted":
-        """`where` tells which of many it is."""
+        """Read the fields of a request; `where` says in an error which of many entries it is."""
         wanted = cls(
             name=fields.text("name"),
             upstream=fields.text("upstream"),
@@ -72,7 +86,7 @@ class Wanted:
 
 @contextlib.contextmanager
 def _listening() -> Iterator[None]:
-    """An address that is not to be had; after a refusal, somebody else may have taken it."""
+    """Answer 500 when the address can't be listened on; removing a `refuse` can fail too, if the port was taken."""
     try:
         yield
     except AddressError as error:
@@ -80,7 +94,7 @@ def _listening() -> Iterator[None]:
 
 
 class Proxy:
-    def __init__(self, wanted: Wanted, seed: int, faults: Faults, udp_idle: float = IDLE) -> None:
+    def __init__(self, wanted: Wanted, seed: int, effects: Effects, udp_idle: float = IDLE) -> None:
         self.name = wanted.name
         self.listen = wanted.listen
         self.protocol = wanted.protocol
@@ -88,37 +102,40 @@ class Proxy:
         self.toxics: list[Toxic] = []
         for fields in wanted.toxics:
             self.toxics.append(self._read(fields))
-        told = (wanted.upstream, self.toxics, faults, f"{seed} {wanted.name}")
-        self.engine: Engine = UdpRelay(*told, udp_idle) if wanted.protocol == "udp" else TcpRelay(*told)
-        self.engine.strict = wanted.strict
+        common = (wanted.upstream, self.toxics, effects, f"{seed} {wanted.name}")
+        udp = wanted.protocol == "udp"
+        self.transport: Transport = UdpTransport(*common, udp_idle) if udp else TcpTransport(*common)
+        self.transport.strict = wanted.strict
 
     @property
     def upstream(self) -> str:
-        return self.engine.upstream
+        return self.transport.upstream
 
     async def start(self) -> None:
         if self.enabled:
             return
         with _listening():
-            self.listen = str(self.engine.open(await resolve(self.listen, self.protocol)))
+            self.listen = str(self.transport.open(await resolve(self.listen, self.protocol)))
         self.enabled = True
 
     async def stop(self) -> None:
         if self.enabled:
             self.enabled = False
-            await self.engine.stop()
+            await self.transport.stop()
 
     async def change(self, fields: Fields) -> None:
+        """Apply the fields that are given; the others keep their values."""
         listen, upstream = fields.text("listen", self.listen), fields.text("upstream", self.upstream)
         enabled = fields.flag("enabled", default=self.enabled)
-        strict = fields.flag("strict", default=self.engine.strict)
+        strict = fields.flag("strict", default=self.transport.strict)
         if await self.differs(listen, upstream):
             await self.stop()
-            self.listen, self.engine.upstream = listen, upstream
-        self.engine.strict = strict
+            self.listen, self.transport.upstream = listen, upstream
+        self.transport.strict = strict
         await (self.start() if enabled else self.stop())
 
     async def differs(self, listen: str, upstream: str) -> bool:
+        """Return whether these addresses, once resolved, are others than the proxy's own."""
         with _listening():
             resolved = str(await resolve(listen, self.protocol))
         return resolved != self.listen or upstream != self.upstream
@@ -127,25 +144,25 @@ class Proxy:
         toxic = self._read(fields)
         self.toxics.append(toxic)
         with _listening():
-            self.engine.add(toxic)
+            self.transport.add(toxic)
         return toxic
 
     def update(self, name: str, fields: Fields) -> Toxic:
         toxic = self.toxic(name)
         toxic.change(fields, self.protocol)
         with _listening():
-            self.engine.update(toxic)
+            self.transport.update(toxic)
         return toxic
 
     def remove(self, toxic: Toxic) -> None:
         self.toxics.remove(toxic)
         with _listening():
-            self.engine.remove(toxic)
+            self.transport.remove(toxic)
 
     def rebind(self) -> int:
         if self.protocol != "udp":
             raise ApiError(400, "only a UDP proxy can be rebound")
-        return self.engine.rebind()
+        return self.transport.rebind()
 
     def toxic(self, name: str) -> Toxic:
         for toxic in self.toxics:
@@ -158,9 +175,9 @@ class Proxy:
         return f"[{','.join(toxic.json() for toxic in ordered)}]"
 
     def json(self) -> str:
-        """What Toxiproxy does not have is shown only where it was asked for."""
+        """Show the proxy; fields that Toxiproxy does not have are shown only where they were asked for."""
         extra = ',"protocol":"udp"' if self.protocol == "udp" else ""
-        extra += ',"strict":true' if self.engine.strict else ""
+        extra += ',"strict":true' if self.transport.strict else ""
         return (
             f'{{"name":{write(self.name)},"listen":{write(self.listen)},"upstream":{write(self.upstream)},'
             f'"enabled":{write(self.enabled)},"Logger":{{}},"toxics":{self.toxics_json()}{extra}}}'

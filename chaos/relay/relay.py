@@ -1,6 +1,19 @@
-"""All proxies of a relay: create, find, populate, reset."""
+"""All proxies of a relay: create, find, populate, reset.
 
-from holdfast.chaos.relay.faults import Faults
+The relay owns its proxies by name; a proxy owns its toxics and its transport. The API makes one change at a time (it
+holds a lock around each), so nothing here guards against another change in the middle of one.
+
+An enabled proxy is listed only once it listens, so a create that fails leaves nothing. `populate` reads all entries
+before it makes the first, so that one that can't be read changes nothing; initial toxics are read when their proxy is
+made. An entry whose proxy exists at the same addresses keeps that proxy with its connections; at other addresses the
+old one is stopped and replaced. If making one fails, those made before it remain and are listed in the answer, as in
+Toxiproxy.
+
+`seed` is mixed with the name of each proxy and the number of each connection, so that the draws of one connection do
+not depend on how many others there are.
+"""
+
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.gojson import BodyError, Fields
 from holdfast.chaos.relay.proxy import Proxy, Wanted
 from holdfast.chaos.relay.toxic import ApiError, bad_body
@@ -8,7 +21,7 @@ from holdfast.chaos.relay.udp import IDLE
 
 
 class PopulateError(ApiError):
-    """Some were made before this happened, or none (None) when nothing was tried."""
+    """Populating failed; `made` are the proxies made before, None when nothing was tried."""
 
     def __init__(self, cause: ApiError, made: list[Proxy] | None) -> None:
         super().__init__(cause.status, cause.text)
@@ -16,10 +29,10 @@ class PopulateError(ApiError):
 
 
 class Relay:
-    def __init__(self, *, seed: int = 0, faults: Faults | None = None, udp_idle: float = IDLE) -> None:
+    def __init__(self, *, seed: int = 0, effects: Effects | None = None, udp_idle: float = IDLE) -> None:
         self.proxies: dict[str, Proxy] = {}
         self._seed = seed
-        self._faults = faults or Faults()
+        self._effects = effects or Effects()
         self._udp_idle = udp_idle
 
     def find(self, name: str) -> Proxy:
@@ -38,7 +51,7 @@ class Relay:
         del self.proxies[name]
 
     async def populate(self, entries: list[Fields]) -> list[Proxy]:
-        """All are looked at before the first is made; what is there already, at the same addresses, stays as it is."""
+        """Make the proxies of all entries; return them, with those that were kept."""
         try:
             wishes = [Wanted.read(fields, f" at proxy {number}") for number, fields in enumerate(entries, 1)]
         except ApiError as error:
@@ -65,14 +78,14 @@ class Relay:
         return proxy if same else None
 
     async def _make(self, wanted: Wanted) -> Proxy:
-        proxy = Proxy(wanted, self._seed, self._faults, self._udp_idle)
+        proxy = Proxy(wanted, self._seed, self._effects, self._udp_idle)
         if wanted.enabled:
             await proxy.start()
         self.proxies[wanted.name] = proxy
         return proxy
 
     async def reset(self) -> None:
-        """Every proxy enabled, every toxic gone."""
+        """Enable every proxy and remove every toxic."""
         for proxy in self.proxies.values():
             await proxy.start()
             for toxic in list(proxy.toxics):

@@ -1,4 +1,4 @@
-"""The runner's side of a relay process."""
+"""The runner's side of a relay process: start it, know when it answers, end it."""
 
 import asyncio
 from typing import Self
@@ -12,7 +12,7 @@ SERVES = "relay: API "
 
 
 class RelayServer:
-    """A relay that the guardian keeps; its API is at `url`."""
+    """A relay as a process of the guardian; its API is at `url`."""
 
     def __init__(self, process: Process, port: int) -> None:
         self.process = process
@@ -35,7 +35,7 @@ class RelayServer:
 
     async def answers(self) -> bool:
         if not any(line.startswith(SERVES) for line in self.process.tail()):
-            return False  # whoever answers on that port now, it is not ours
+            return False  # another process may answer on that port; ours has not said yet that it listens
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(b"GET /version HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n")
@@ -44,5 +44,5 @@ class RelayServer:
             writer.close()
 
     async def close(self) -> None:
-        """End the process; whatever goes through it ends too."""
+        """End the process, and with it every connection that goes through it."""
         await self.process.end(CLOSE_DEADLINE)

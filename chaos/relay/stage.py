@@ -1,11 +1,17 @@
 """A stage: one toxic at work on one direction of one TCP connection.
 
 What the toxic does is a program: a generator that asks for the next item (`Take`) or for time (`Sleep`), and sends
-items on. Programs are driven from callbacks, not tasks, so that a change is in force everywhere when the call that
+items on. The stage answers each wish when it can: a `Take` when an item waits and there is room behind, a `Sleep` by a
+timer. Programs are driven from callbacks, not tasks, so that a change is in force everywhere when the call that
 asked for it returns, and draws are made in the order of the calls.
 
-An item is taken only when there is room behind the stage; a stage that takes no more fills up, and in the end the
-relay stops to read: back-pressure is the network's own.
+An item is taken only when there is room behind the stage. A stage that takes nothing more fills up, then the one
+before it, and in the end the relay stops reading its socket, so that the sender sees the back-pressure of a network.
+
+A stage is started, interrupted and started again (an update, a neighbour that comes or goes), and disposed of once. An
+interrupted program is resumed from its `Sleep` with True and must send or give back what it has in hand; the queue in
+front of it stays. `_running` is set while a program runs: sending may call back into the same stage, and must not
+resume a generator that is not suspended.
 """
 
 import asyncio
@@ -16,7 +22,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.chaos.linkflow import Mark
+from holdfast.chaos.links.flow import Mark
 from holdfast.chaos.relay.toxic import Toxic
 
 
@@ -26,13 +32,13 @@ class Chunk(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Resumed with the next item, or with None when none came `within` so many seconds."""
+    """Resumed with the next item, or with None when none came `within` seconds."""
 
     within: float | None = None
 
 
 class Sleep(NamedTuple):
-    """Resumed with whether it was interrupted; then what is in hand must go out, or back."""
+    """Resumed with whether it was interrupted: then what is in hand must be sent, or given back."""
 
     seconds: float | None
 
@@ -48,7 +54,7 @@ class Work:
 
     program: Callable[["Stage"], Program]
     capacity: int = 1  # items that may wait in front of it
-    sees_marks: bool = False  # else ends and resets go past it, in their turn
+    sees_marks: bool = False  # else ends and resets pass it by, in their order
 
 
 class Outlet(Protocol):
@@ -73,14 +79,14 @@ class Stage:
         self.toxic = toxic
         self.rng = rng
         self.connection = connection
-        self.passed = 0  # bytes that count against a limit; an update does not forget them
+        self.passed = 0  # bytes that count against a limit, kept over restarts
         self.hit = False
         self.next: Outlet
         self.refill: Callable[[], None] = lambda: None
         self._choose = choose
         self._queue: deque[Item] = deque()
-        self._work = Work(lambda _: iter_nothing())
-        self._program = iter_nothing()
+        self._work = Work(lambda _: no_program())
+        self._program = no_program()
         self._wish: Take | Sleep | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._running = False
@@ -90,7 +96,7 @@ class Stage:
         return len(self._queue) < self._work.capacity
 
     def start(self, passing: Work) -> None:
-        """Draw whether the toxic hits this connection, and begin; a spared one is `passing`."""
+        """Draw whether the toxic hits this connection, and start its program, or `passing` for a spared one."""
         self.hit = self.rng.random() < self.toxic.toxicity
         self._work = self._choose(self.toxic) if self.hit else passing
         self._program = self._work.program(self)
@@ -101,10 +107,10 @@ class Stage:
         self.advance()
 
     def advance(self) -> None:
-        """Something has changed in front or behind: go on where that was all that lacked."""
+        """Resume a program that waits for an item, if there is one now and room behind."""
         if self._running or not isinstance(self._wish, Take):
             return
-        self._running = True  # taking makes room, and what fills it must wait its turn
+        self._running = True  # taking makes room, and the stage before may fill it at once
         item = self._take()
         self._running = False
         if item is not None:
@@ -117,7 +123,7 @@ class Stage:
         self._queue.appendleft(item)
 
     def interrupt(self) -> None:
-        """End the program; what it has in hand goes out now."""
+        """End the program, after it has sent or given back what it has in hand."""
         self._cancel_timer()
         self._running = True
         try:
@@ -131,7 +137,7 @@ class Stage:
         self._program.close()
 
     def flush(self) -> None:
-        """Hand everything on, in order: this stage is no more."""
+        """Send everything that waits, in order, because this stage is being removed."""
         while self._queue:
             self.send(self._queue.popleft())
 
@@ -174,7 +180,7 @@ class Stage:
         self._timer = asyncio.get_running_loop().call_later(wait, self._wake, due)
 
     def _wake(self, due: float) -> None:
-        if time.monotonic() < due:  # loops round to milliseconds; a fault is never shorter than asked
+        if time.monotonic() < due:  # loops round to milliseconds, and a fault must not be shorter than asked
             self._wake_at(due)
         else:
             self._resume(None if isinstance(self._wish, Take) else False)
@@ -185,5 +191,5 @@ class Stage:
             self._timer = None
 
 
-def iter_nothing() -> Program:
+def no_program() -> Program:
     yield from ()

@@ -1,7 +1,22 @@
-"""The TCP engine of a proxy: a link with a chain of toxics in each direction of every connection.
+"""The TCP transport of a proxy: a link with a chain of toxics in each direction of every connection.
 
-A strict proxy passes half-close and resets on, as a link does. An ordinary one treats ends as Toxiproxy does: the end
-of one side, a reset too, is a clean close of the other.
+It extends the link (`chaos/links`): listener, pairs, sides and flows are the same, and each flow has a chain of stages,
+one per toxic of its direction, before its delivery:
+
+    source ──► Stage ──► Stage ──► Tail ──► the flow's delivery ──► sink
+
+Without toxics the chain is empty and a flow is as short as a link's. What must hold: every change of toxics is in force
+on every open connection when the call returns. So stages are driven by callbacks, not tasks (see `stage`), and a change
+is made to all flows in one turn of the loop.
+
+Order of a removal: interrupt the stage before it, interrupt the stage, hand on what it holds, take it out, start the
+one before again. Otherwise a chunk could pass the gap and overtake what was held. An addition restarts the stage before
+the new one, and draws again whether that toxic hits the connection, as Toxiproxy does.
+
+Ends: a strict proxy passes half-close and resets on, as a link does. An ordinary one treats ends as Toxiproxy does: the
+end of one side, a reset too, is a clean close of the other.
+
+`refuse` has no stage: a certain refusal closes the listener, so that the kernel refuses.
 """
 
 import asyncio
@@ -10,10 +25,10 @@ import socket
 import time
 from collections.abc import Iterator
 
-from holdfast.chaos.link import BACKLOG, Link
-from holdfast.chaos.linkflow import Flow, Mark, Pair, Side, Way, dial
+from holdfast.chaos.links.flow import Direction, Flow, Mark, Pair, Side, dial
+from holdfast.chaos.links.link import BACKLOG, Link
 from holdfast.chaos.relay.address import Address, AddressError, bind, bound, refused, split
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.stage import Chunk, Item, Outlet, Stage
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
 from holdfast.chaos.relay.traffic import Traffic
@@ -23,13 +38,13 @@ ANYWHERE = Address("127.0.0.1", 0)
 
 
 class ToxicFlow(Flow):
-    """A flow with stages in front of its delivery; without any it is as short as a link's."""
+    """A flow with stages before its delivery."""
 
-    _way: Traffic
+    _direction: Traffic
 
-    def __init__(self, pair: "RelayPair", way: Traffic, stream: str) -> None:
-        super().__init__(pair, way, pair.relay.rng)
-        self._relay_pair = pair
+    def __init__(self, pair: "ToxicPair", direction: Traffic, stream: str) -> None:
+        super().__init__(pair, direction, pair.transport.rng)
+        self._toxic_pair = pair
         self._stream = stream
         self._stages: list[Stage] = []
         self._tail = Tail(self)
@@ -40,19 +55,19 @@ class ToxicFlow(Flow):
 
     def put(self, item: bytes | Mark) -> None:
         if isinstance(item, bytes):
-            self._way.received += len(item)
+            self._direction.received += len(item)
         if self._stages:
             self._feed(item)
         else:
             super().put(item)
 
     def put_out(self, item: bytes | Mark) -> None:
-        # A toxic that closes ends its own direction; the other one may still have something to deliver.
-        as_end = item is Mark.CLOSE and not self._relay_pair.relay.strict
+        # A toxic that closes ends its own direction; the other may still have something to deliver.
+        as_end = item is Mark.CLOSE and not self._toxic_pair.transport.strict
         super().put(Mark.END if as_end else item)
 
     def begin(self, toxics: list[Toxic]) -> None:
-        """The connection is about to stand: what has come too early goes through the toxics that it finds."""
+        """Start the stages of a connection that is about to be joined; early bytes go through them too."""
         early = [item for _, item in self._queue] if toxics else []
         for toxic in toxics:
             self._append(toxic)
@@ -63,17 +78,20 @@ class ToxicFlow(Flow):
             self._feed(item)
 
     def add(self, toxic: Toxic) -> None:
+        """Put a stage at the end of the chain."""
         if self._stages:
             self._restart(self._stages[-1])
         self._append(toxic)
 
     def update(self, toxic: Toxic) -> None:
+        """Start the toxic's stage again with its new attributes, which draws anew whether it hits."""
         for stage in self._stages:
             if stage.toxic is toxic:
                 self._restart(stage)
         self._regulate()
 
     def remove(self, toxic: Toxic) -> None:
+        """Take the stage of a toxic out of the chain; what it holds goes on, before anything that comes later."""
         index = next((i for i, stage in enumerate(self._stages) if stage.toxic is toxic), None)
         if index is None:
             return
@@ -87,10 +105,11 @@ class ToxicFlow(Flow):
         del self._stages[index]
         self._join_stages()
         if before is not None:
-            before.start(self._relay_pair.relay.faults.spared())
+            before.start(self._toxic_pair.transport.effects.spared())
         self._regulate()
 
     def hit_by(self, type_: str) -> bool:
+        """Return whether a toxic of this type was drawn to hit this connection."""
         return any(stage.hit and stage.toxic.type == type_ for stage in self._stages)
 
     def drop(self) -> None:
@@ -100,29 +119,32 @@ class ToxicFlow(Flow):
         super().drop()
 
     def blocked(self, *, now: bool) -> None:
+        """Take note whether the sink can be written; when it can again, the last stage goes on."""
         super().blocked(now=now)
         if self._stages and not now:
             self._stages[-1].advance()
 
     def dropped(self, chunk: Chunk) -> None:
-        self._way.drop(chunk.data)
+        self._direction.drop(chunk.data)
 
     def close_after(self, seconds: float) -> None:
-        self._relay_pair.shut_after(seconds)
+        """End the whole connection later, for a program that has dropped bytes of it."""
+        self._toxic_pair.shut_after(seconds)
 
     def _append(self, toxic: Toxic) -> None:
-        relay = self._relay_pair.relay
-        stage = Stage(toxic, relay.faults.tcp, self._relay_pair.rng(self._stream), self)
+        transport = self._toxic_pair.transport
+        stage = Stage(toxic, transport.effects.tcp, self._toxic_pair.rng(self._stream), self)
         self._stages.append(stage)
         self._join_stages()
-        stage.start(relay.faults.spared())
+        stage.start(transport.effects.spared())
         self._regulate()
 
     def _restart(self, stage: Stage) -> None:
         stage.interrupt()
-        stage.start(self._relay_pair.relay.faults.spared())
+        stage.start(self._toxic_pair.transport.effects.spared())
 
     def _join_stages(self) -> None:
+        """Tell each stage who comes after it, and whom to wake when it has room again: the first wakes our reading."""
         behind: list[Outlet] = [*self._stages[1:], self._tail]
         for stage, outlet in zip(self._stages, behind, strict=False):
             stage.next = outlet
@@ -145,7 +167,7 @@ class ToxicFlow(Flow):
 
 
 class Tail:
-    """Behind the last stage: the flow's own delivery."""
+    """The outlet behind the last stage: the flow's own delivery."""
 
     def __init__(self, flow: ToxicFlow) -> None:
         self._flow = flow
@@ -158,41 +180,43 @@ class Tail:
         self._flow.put_out(item.data if isinstance(item, Chunk) else item)
 
 
-class RelayPair(Pair):
+class ToxicPair(Pair):
     up: ToxicFlow
     down: ToxicFlow
 
-    def __init__(self, relay: "TcpRelay", accepted: socket.socket, number: int) -> None:
-        self.relay = relay
+    def __init__(self, transport: "TcpTransport", accepted: socket.socket, number: int) -> None:
+        self.transport = transport
         self._number = number
         self._rngs: dict[str, random.Random] = {}
         self._shutting: asyncio.TimerHandle | None = None
-        super().__init__(relay, accepted)
+        super().__init__(transport, accepted)
 
     def rng(self, stream: str) -> random.Random:
-        """Draws of one connection do not depend on what others do meanwhile."""
+        """Return the generator of one direction, so that draws do not depend on what other connections do."""
         if stream not in self._rngs:
-            self._rngs[stream] = random.Random(f"{self.relay.seed} {self._number} {stream}")
+            self._rngs[stream] = random.Random(f"{self.transport.seed} {self._number} {stream}")
         return self._rngs[stream]
 
     def flow(self, stream: str) -> ToxicFlow:
         return self.up if stream == UPSTREAM else self.down
 
     def ended(self, sink: Side) -> None:
-        if self.relay.strict:
+        """Pass the end of a flow on: as a half-close if strict, else as the close of that side."""
+        if self.transport.strict:
             super().ended(sink)
         else:
             sink.close()
 
     def side_gone(self, side: Side) -> None:
-        if self.relay.strict:
+        """Pass the loss of a side on: as a reset if strict, else as an end of stream, behind what is held."""
+        if self.transport.strict:
             super().side_gone(side)
             return
         side.outward.put(Mark.END)
         self.side_lost()
 
     def shut(self) -> None:
-        """Close both sides now; what is held is lost."""
+        """Close both sides now; what is held is dropped."""
         if self.joined:
             self.finished = True
             self._client.abort()
@@ -201,24 +225,26 @@ class RelayPair(Pair):
             self.reset()
 
     def shut_after(self, seconds: float) -> None:
+        """End the connection later, once; nothing takes that back, since bytes were dropped already."""
         if self._shutting is None:
-            end = self.reset if self.relay.strict else self.shut
+            end = self.reset if self.transport.strict else self.shut
             self._shutting = asyncio.get_running_loop().call_later(seconds, end)
 
-    def _flow(self, way: Way) -> ToxicFlow:
-        if way is self.relay.traffic[UPSTREAM]:
-            return ToxicFlow(self, self.relay.traffic[UPSTREAM], UPSTREAM)
-        return ToxicFlow(self, self.relay.traffic[DOWNSTREAM], DOWNSTREAM)
+    def _flow(self, direction: Direction) -> ToxicFlow:
+        if direction is self.transport.traffic[UPSTREAM]:
+            return ToxicFlow(self, self.transport.traffic[UPSTREAM], UPSTREAM)
+        return ToxicFlow(self, self.transport.traffic[DOWNSTREAM], DOWNSTREAM)
 
     def _begin(self) -> None:
-        if self.relay.toxics:
+        if self.transport.toxics:
             self._meet_toxics()
         super()._begin()
 
     def _meet_toxics(self) -> None:
+        """Put the proxy's present toxics on a connection that begins."""
         for stream in (UPSTREAM, DOWNSTREAM):
-            self.flow(stream).begin([toxic for toxic in self.relay.toxics if toxic.direction == stream])
-        # Toxiproxy asks for resets when a connection opens, so a later reset_peer is a clean close on it.
+            self.flow(stream).begin([toxic for toxic in self.transport.toxics if toxic.direction == stream])
+        # Toxiproxy decides this when a connection opens: a reset_peer that is added later closes it cleanly.
         if self.up.hit_by("reset_peer") or self.down.hit_by("reset_peer"):
             self._client.linger()
             self._upstream.linger()
@@ -229,7 +255,8 @@ class RelayPair(Pair):
         super()._leave()
 
     def _give_up(self) -> None:
-        if self.relay.strict:
+        """End a connection that has no upstream: by a reset if strict, else by a clean close."""
+        if self.transport.strict:
             super()._give_up()
             return
         self.doomed = True
@@ -240,22 +267,22 @@ class RelayPair(Pair):
         self.side_lost()
 
 
-class TcpRelay(Link):
-    """Every verb has taken effect on every live connection when it returns."""
+class TcpTransport(Link):
+    """Every verb is in force on every open connection when it returns."""
 
     network = "tcp"
-    pairs: set[RelayPair]  # type: ignore[assignment]  # only `pair` makes them
+    pairs: set[ToxicPair]  # type: ignore[assignment]  # only `pair` makes them
 
-    def __init__(self, upstream: str, toxics: list[Toxic], faults: Faults, seed: str) -> None:
+    def __init__(self, upstream: str, toxics: list[Toxic], effects: Effects, seed: str) -> None:
         super().__init__("", 0)
         self.upstream = upstream
         self.toxics = toxics
-        self.faults = faults
+        self.effects = effects
         self.seed = seed
         self.strict = False
         self.traffic = {UPSTREAM: Traffic(), DOWNSTREAM: Traffic()}
         self.up, self.down = self.traffic[UPSTREAM], self.traffic[DOWNSTREAM]
-        self._address: Address | None = None  # while it is stopped
+        self._address: Address | None = None  # None while the proxy is disabled
         self._accepted = 0
         self._rng = random.Random(f"{seed} newcomers")
 
@@ -271,6 +298,7 @@ class TcpRelay(Link):
         return self._address
 
     async def stop(self) -> None:
+        """Stop listening and close every connection cleanly; return when all are gone."""
         self._address = None
         self.stop_listening()
         pairs = list(self.pairs)
@@ -289,7 +317,7 @@ class TcpRelay(Link):
             flow.update(toxic)
 
     def remove(self, toxic: Toxic) -> None:
-        """Bytes may be missing behind a `timeout`, so its connections end with it, even those that it spared."""
+        """Remove a toxic; a `timeout` has dropped bytes, so all connections end with it, even those it spared."""
         for pair in list(self.pairs):
             if toxic.type == "timeout":
                 pair.shut()
@@ -298,7 +326,7 @@ class TcpRelay(Link):
         self._heed_refusal()
 
     async def reset(self) -> int:
-        """Reset what is open, and say how many there were."""
+        """Reset what is open; return how many connections that were."""
         count = len(self.pairs)
         await self._reset_all()
         return count
@@ -330,13 +358,13 @@ class TcpRelay(Link):
 
     def pair(self, accepted: socket.socket) -> Pair:
         self._accepted += 1
-        return RelayPair(self, accepted, self._accepted)
+        return ToxicPair(self, accepted, self._accepted)
 
     def turns_away(self) -> bool:
         return any(self._rng.random() < toxic.toxicity for toxic in self._refusals())
 
     def _heed_refusal(self) -> None:
-        """A certain refusal is the kernel's; one by chance can only be a reset after the fact."""
+        """Listen, unless a toxic refuses with certainty: by chance a connection can only be reset once accepted."""
         if self._address is None:
             return
         if any(toxic.toxicity >= 1 for toxic in self._refusals()):

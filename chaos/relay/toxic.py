@@ -41,7 +41,7 @@ TYPES = {"tcp": TCP, "udp": UDP}
 
 
 class ApiError(Exception):
-    """A refusal, with its status and the text that clients look for."""
+    """A refusal of the API, with its status and the text that clients look for."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -69,10 +69,10 @@ class Toxic:
         return self.attributes[attribute]
 
     def change(self, fields: Fields, protocol: str) -> None:
-        """Attributes one by one and toxicity; all or, when one is refused, none."""
+        """Change the given attributes and the toxicity: all of them or, when one is refused, none."""
         attributes = _read_attributes(fields, TYPES[protocol][self.type], self.attributes)
         toxicity = fields.single("toxicity", self.toxicity)
-        _refuse_senseless(self.type, attributes)
+        _refuse_impossible(self.type, attributes)
         self.attributes, self.toxicity = attributes, toxicity
 
     def json(self) -> str:
@@ -83,10 +83,10 @@ class Toxic:
 
 
 def read_toxic(fields: Fields, protocol: str, taken: set[str]) -> Toxic:
-    """A new toxic. The order of the checks is part of the API."""
+    """Read a new toxic. The order of the checks is part of the API."""
     stream, type_ = fields.text("stream", DOWNSTREAM), fields.text("type")
     name, toxicity = fields.text("name"), fields.single("toxicity", 1.0)
-    fields.fields("attributes")  # whether it is an object at all
+    fields.fields("attributes")  # raises if it is no object
     if stream.lower() not in STREAMS:
         raise ApiError(400, "stream was invalid, can be either upstream or downstream")
     if type_ not in TYPES[protocol]:
@@ -96,7 +96,7 @@ def read_toxic(fields: Fields, protocol: str, taken: set[str]) -> Toxic:
         raise ApiError(409, "toxic already exists")
     wanted = TYPES[protocol][type_]
     attributes = _read_attributes(fields, wanted, {key: kind() for key, kind in wanted.items()})
-    _refuse_senseless(type_, attributes)
+    _refuse_impossible(type_, attributes)
     return Toxic(name, type_, stream, toxicity, attributes)
 
 
@@ -110,8 +110,8 @@ def _flag_of(given: Fields) -> Any:
     return lambda key, now: given.flag(key, default=now)
 
 
-def _refuse_senseless(type_: str, attributes: dict[str, Any]) -> None:
-    """Values that end a Toxiproxy 2.12 are refused as its successor does."""
+def _refuse_impossible(type_: str, attributes: dict[str, Any]) -> None:
+    """Refuse values that would crash a Toxiproxy 2.12, as 2.13 refuses them."""
     if type_ != "slicer":
         return
     average, variation = attributes["average_size"], attributes["size_variation"]

@@ -1,6 +1,22 @@
-"""The UDP engine of a proxy: one flow for each client address, with a connected socket of its own to the upstream.
+"""The UDP transport of a proxy: one flow for each client address, with a connected socket of its own to the upstream.
 
-Raw sockets, drained by up to 64 datagrams a wake-up: the transports of asyncio read one datagram a turn of the loop,
+    client ──► listening socket ──► Lane up (toxics) ──► the flow's socket ──► upstream
+    client ◄── listening socket ◄── Lane down (toxics) ◄── the flow's socket ◄── upstream
+
+The transport owns the listening socket and the flows, by client address; a flow owns its socket and its two lanes. A
+flow begins with the first datagram of a client. It ends when it has been silent for the idle time, by a `timeout`
+toxic, a reset, or when the proxy is disabled. Since UDP has no connections, an ended flow is simply forgotten: the next
+datagram of that client begins a new one, from a new source port. `rebind` changes the source port and keeps the flow.
+
+A toxic may rebind or forget its own flow while a batch of datagrams is being read, so the reader checks after each
+datagram whether the socket is still the flow's.
+
+An upstream that is an address is connected at once. A name is looked up first; up to 64 datagrams wait for that.
+
+Datagrams are never split or merged. What can't be sent is dropped and counted, as by any router. Every change of toxics
+is in force on every flow when the call returns.
+
+Sockets are read directly, up to 64 datagrams per wake-up: asyncio's transports read one datagram per turn of the loop,
 which costs most of the throughput.
 """
 
@@ -14,7 +30,7 @@ from typing import Any
 
 from holdfast.chaos.relay.address import Address, AddressError, bind, bound, split
 from holdfast.chaos.relay.datagrams import Datagrams
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
 from holdfast.chaos.relay.traffic import Traffic
 
@@ -23,19 +39,19 @@ LARGEST = 65_535
 BUFFER = 4 << 20  # asked for; the kernel gives what it allows
 EARLY_LIMIT = 64  # datagrams that wait while the upstream's name is looked up
 IDLE = 60.0
-SWEEPS = 4  # looks at idle flows in the idle time
+SWEEPS = 4  # how often idle flows are looked for within one idle time
 
 
 class Lane:
-    """One direction of a flow: its toxics, then the socket."""
+    """One direction of a flow: its toxics in order, then the socket."""
 
     def __init__(self, flow: "UdpFlow", stream: str, out: Callable[[bytes], None]) -> None:
-        self.traffic = flow.relay.traffic[stream]
+        self.traffic = flow.transport.traffic[stream]
         self._flow = flow
         self._stream = stream
         self._out = out
         self._stages: list[Datagrams] = []
-        for toxic in flow.relay.toxics:
+        for toxic in flow.transport.toxics:
             if toxic.direction == stream:
                 self.add(toxic)
 
@@ -47,7 +63,7 @@ class Lane:
             self._out(data)
 
     def add(self, toxic: Toxic) -> None:
-        kind = self._flow.relay.faults.udp(toxic)
+        kind = self._flow.transport.effects.udp(toxic)
         stage = kind(toxic, self._flow.rng(self._stream), Control(self._flow, self.traffic))
         self._stages.append(stage)
         self._join()
@@ -59,6 +75,7 @@ class Lane:
                 stage.restart()
 
     def remove(self, toxic: Toxic) -> None:
+        """Take a toxic out; what it holds is sent to the one behind it first."""
         for stage in [stage for stage in self._stages if stage.toxic is toxic]:
             stage.stop()
             self._stages.remove(stage)
@@ -69,6 +86,7 @@ class Lane:
             stage.dispose()
 
     def _join(self) -> None:
+        """Tell each toxic where its datagrams go: to the next one, and from the last to the socket."""
         for index, stage in enumerate(self._stages):
             last = index + 1 == len(self._stages)
             stage.next = self._out if last else self._stages[index + 1].put
@@ -79,13 +97,14 @@ class Control:
 
     def __init__(self, flow: "UdpFlow", traffic: Traffic) -> None:
         self.dropped = traffic.drop
+        self.altered = traffic.alter
         self.rebind = flow.rebind
         self.forget = flow.forget
 
 
 class UdpFlow:
-    def __init__(self, relay: "UdpRelay", client: Any, number: int) -> None:
-        self.relay = relay
+    def __init__(self, transport: "UdpTransport", client: Any, number: int) -> None:
+        self.transport = transport
         self.used = time.monotonic()
         self._client = client
         self._number = number
@@ -97,17 +116,17 @@ class UdpFlow:
         self.down = Lane(self, DOWNSTREAM, self._send_down)
 
     def rng(self, stream: str) -> random.Random:
-        """Draws of one flow do not depend on what others do meanwhile."""
+        """Return the generator of one direction, so that draws do not depend on what other flows do."""
         if stream not in self._rngs:
-            self._rngs[stream] = random.Random(f"{self.relay.seed} {self._number} {stream}")
+            self._rngs[stream] = random.Random(f"{self.transport.seed} {self._number} {stream}")
         return self._rngs[stream]
 
     def lane(self, stream: str) -> Lane:
         return self.up if stream == UPSTREAM else self.down
 
     def connect(self) -> None:
-        """At once to an address; to a name as soon as it is looked up."""
-        host, port = split(self.relay.upstream)
+        """Connect to the upstream: at once to an address, to a name as soon as it is looked up."""
+        host, port = split(self.transport.upstream)
         try:
             ipaddress.ip_address(host)
         except ValueError:
@@ -117,14 +136,15 @@ class UdpFlow:
             self._attach(family, (host, int(port)))
 
     def rebind(self) -> None:
-        """A new source port; what is on its way to the old one is lost."""
+        """Take a new source port; datagrams that are still sent to the old one are lost."""
         if self._sock is None:
             return
         self._attach(self._sock.family, self._sock.getpeername())
-        self.relay.rebinds += 1
+        self.transport.rebinds += 1
 
     def forget(self) -> None:
-        self.relay.flows.pop(self._client, None)
+        """End the flow; the client's next datagram begins a new one."""
+        self.transport.flows.pop(self._client, None)
         self.close()
 
     def close(self) -> None:
@@ -139,7 +159,7 @@ class UdpFlow:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_DGRAM)
             self._attach(found[0][0], found[0][4])
         except (OSError, UnicodeError):
-            self.relay.refused += 1
+            self.transport.refused += 1
             self.forget()
             return
         for data in self._early:
@@ -166,7 +186,7 @@ class UdpFlow:
             loop.add_reader(sock.fileno(), self._readable, sock)
 
     def _nobody_there(self, sock: socket.socket) -> None:
-        """That nobody listens is not for us to tell. But uvloop looks at a socket no more after an error."""
+        """Watch the socket again after an ICMP error, which is not passed on: uvloop stops watching after an error."""
         asyncio.get_running_loop().call_soon(self._watch, sock)
 
     def _detach(self) -> None:
@@ -191,7 +211,7 @@ class UdpFlow:
 
     def _send_up(self, data: bytes) -> None:
         if self._sock is not None:
-            self.relay.sent(UPSTREAM, data, self._send)
+            self.transport.sent(UPSTREAM, data, self._send)
         elif len(self._early) < EARLY_LIMIT:
             self._early.append(data)
         else:
@@ -201,24 +221,24 @@ class UdpFlow:
         assert self._sock is not None
         try:
             return self._sock.send(data)
-        except ConnectionRefusedError:  # told of an earlier datagram; this one was not sent yet
+        except ConnectionRefusedError:  # reports an earlier datagram; this one was not sent yet
             self._nobody_there(self._sock)
             return self._sock.send(data)
 
     def _send_down(self, data: bytes) -> None:
-        self.relay.send_down(data, self._client)
+        self.transport.send_down(data, self._client)
 
 
-class UdpRelay:
-    """Every verb has taken effect on every flow when it returns."""
+class UdpTransport:
+    """Every verb is in force on every flow when it returns."""
 
     network = "udp"
 
-    def __init__(self, upstream: str, toxics: list[Toxic], faults: Faults, seed: str, idle: float = IDLE) -> None:
+    def __init__(self, upstream: str, toxics: list[Toxic], effects: Effects, seed: str, idle: float = IDLE) -> None:
         self.upstream = upstream
         self.strict = False
         self.toxics = toxics
-        self.faults = faults
+        self.effects = effects
         self.seed = seed
         self.traffic = {UPSTREAM: Traffic(), DOWNSTREAM: Traffic()}
         self.flows: dict[Any, UdpFlow] = {}
@@ -256,7 +276,7 @@ class UdpRelay:
             flow.lane(toxic.direction).remove(toxic)
 
     async def reset(self) -> int:
-        """Forget every flow; the upstream sees each client come back from a new port."""
+        """Forget every flow; the upstream sees each client come again from a new port."""
         return self._forget_all()
 
     def rebind(self) -> int:
@@ -290,7 +310,7 @@ class UdpRelay:
                 data, client = sock.recvfrom(LARGEST)
             except BlockingIOError:
                 return
-            except OSError:  # of an answer that a client was no longer there for
+            except OSError:  # an ICMP error: an answer was sent to a client that had closed its port
                 continue
             flow = self.flows.get(client) or self._new_flow(client)
             if flow is None:
@@ -300,11 +320,12 @@ class UdpRelay:
                 flow.up.put(data)
 
     def _new_flow(self, client: Any) -> UdpFlow | None:
+        """Begin the flow of a client; return None, counted as refused, when the upstream can't be connected."""
         self.opened += 1
         flow = UdpFlow(self, client, self.opened)
         try:
             flow.connect()
-        except (OSError, ValueError, OverflowError, AddressError):  # nowhere to go
+        except (OSError, ValueError, OverflowError, AddressError):  # the upstream can't be reached or means nothing
             self.refused += 1
             flow.close()
             return None

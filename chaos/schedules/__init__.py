@@ -1,1 +1,1 @@
-"""What can be done with a schedule: check it, read and write it as text, draw one from a seed, carry it out."""
+"""Schedules of faults: validate them, read and write them as text, draw one from a seed, carry one out."""

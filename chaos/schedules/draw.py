@@ -1,7 +1,16 @@
 """Schedules drawn from a seed: same seed and same inputs, same schedule, on every version of Python.
 
 Of random.Random only `random()` is used, seeded with a whole number: that sequence is the one thing the library
-promises to keep. Choices and figures are made of it here, by multiplying and rounding down, on a grid of milliseconds.
+promises to keep. Choices and figures are made from it here, by multiplying and rounding down, on a grid of
+milliseconds.
+
+How room is kept: for each subject and kind there are gaps, stretches of time that are free. A fault is put into a gap
+that is long enough; then its time, with a rest before and after it, is taken out of every gap of the same subject and
+slot, since faults of one slot exclude each other there. So a drawn schedule never overlaps what must not overlap, and
+no draw is thrown away and repeated. If no gap is long enough for the next fault, that is an error, not a shorter
+schedule.
+
+A change in the order of draws changes every recorded seed; a test holds one schedule fixed.
 """
 
 import random
@@ -9,17 +18,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from holdfast.catalogue import TimingKind
-from holdfast.chaos.schedule import Argument, Schedule, ScheduleError, Step, Subject, Time
 from holdfast.chaos.schedules.kinds import KINDS, Kind, Parameter, Takes
+from holdfast.chaos.schedules.schedule import Argument, Schedule, ScheduleError, Step, Subject, Time
 from holdfast.chaos.schedules.validate import meant
+from holdfast.spec.catalogue import TimingKind
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A stretch, in milliseconds, in which a subject's slot is free."""
+    """A stretch of time, in milliseconds, in which this fault may be put on this subject."""
 
     subject: Subject
     kind: Kind
@@ -58,17 +67,17 @@ def draw(
     calm: float = 0.0,
     known: Mapping[str, Kind] = KINDS,
 ) -> Schedule:
-    """`number` faults within `duration` seconds, each healed before the end.
+    """Draw `number` faults within `duration` seconds, each healed before the end.
 
-    A fault lasts from `shortest` to `longest` (a third of the duration, if not said); between two that exclude each
+    A fault lasts from `shortest` to `longest` seconds (None: a third of the duration); between two that exclude each
     other on one subject there are at least `rest` seconds; the last `calm` seconds are free of faults. The order in
-    which subjects and kinds are given does not matter.
+    which subjects and kinds are given does not matter. Raises ScheduleError when they do not fit.
     """
     dice, end = _Dice(seed), int((duration - calm) * 1000)  # rounded down: healed before the end, not at it
     least, most = _ms(shortest), _ms(duration / 3 if longest is None else longest)
     if not 0 < least <= most:
         raise ScheduleError(
-            f"faults of {shortest:g} s to {most / 1000:g} s; make shortest above 0 and not above longest"
+            f"faults of {shortest:g} s to {most / 1000:g} s: make shortest above 0 and not above longest"
         )
     gaps = [Gap(subject, kind, 0, end) for subject, kind in _pairs(subjects, kinds, known)]
     steps = []
@@ -101,7 +110,7 @@ def _pairs(subjects: Iterable[Subject], kinds: Iterable[str], known: Mapping[str
 
 
 def _pick(dice: _Dice, gaps: Sequence[Gap]) -> Gap:
-    """First the fault, so that one with many subjects is not drawn more often; then the subject, then the stretch."""
+    """Pick the fault first, so that one with many subjects is not drawn more often; then subject and gap."""
     fault = dice.one_of(list(dict.fromkeys(gap.kind.name for gap in gaps)))
     of_fault = [gap for gap in gaps if gap.kind.name == fault]
     subject = dice.one_of(list(dict.fromkeys(gap.subject for gap in of_fault)))
@@ -109,7 +118,7 @@ def _pick(dice: _Dice, gaps: Sequence[Gap]) -> Gap:
 
 
 def _without(gap: Gap, taken: Gap, start: int, end: int) -> list[Gap]:
-    """What is left of a gap when its slot is taken for a time."""
+    """Return what is left of a gap when another fault takes its slot from `start` to `end`."""
     if gap.subject != taken.subject or gap.kind.slot != taken.kind.slot:
         return [gap]
     before = Gap(gap.subject, gap.kind, gap.start, min(gap.end, start))
@@ -131,7 +140,7 @@ def _argument(dice: _Dice, parameter: Parameter) -> Argument:
 
 
 def _schedule(seed: int, duration: float, drawn: Iterable[tuple[int, int, Gap, int, dict[str, Argument]]]) -> Schedule:
-    """In the order of time, named by their place in it."""
+    """Make the schedule, with steps in the order of time and named by their number."""
     steps = [
         Step(
             name=f"{number}-{gap.kind.name}",

@@ -1,33 +1,40 @@
 """Carries a schedule out, keeps a log of what was in force when, and leaves nothing behind.
 
+What must hold: when `run` returns or raises, every fault that was begun is healed, or its error says that it is not.
+
 Each step is a task: it waits for its time, puts its fault on, lets it last from when it is in force, and heals it. What
 the machine takes for that (a process that has to start) is on top of the schedule's time, so steps that exclude each
-other wait for each other here as well. When an action fails or the run is cancelled, everything that may be in force is
-healed, the last first, before the error goes on.
+other wait for each other here as well, by a lock for each subject and slot. A step that comes after another waits for
+what really happened to it, not for the planned time.
+
+The log has an entry (a spell) for a step from before its fault is put on: a fault that was put on in part is healed
+too. When an action fails or the run is cancelled, the other steps are cancelled, then every spell that is not healed is
+healed, the last first, before the error goes on. A second cancel can't stop that; each heal has a deadline instead.
+What can't be healed is added to the error as a note.
 """
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from holdfast.chaos.schedule import Schedule, Since, Step
 from holdfast.chaos.schedules.kinds import KINDS, Kind
+from holdfast.chaos.schedules.schedule import Schedule, Since, Step
 from holdfast.chaos.schedules.validate import validate
-from holdfast.finding import PartError
+from holdfast.check.finding import HarnessError
 
 HEAL_DEADLINE = 30.0
 
 
 class Actions(Protocol):
-    """What really puts faults on. Each returns once the fault is in force, or gone."""
+    """Puts faults on and heals them; each call returns once the fault is in force, or gone."""
 
     async def inject(self, step: Step) -> None: ...
 
     async def heal(self, step: Step) -> None:
-        """Also of a fault that was put on in part, not at all, or healed before."""
+        """Heal the fault of a step; called also if it was put on in part, not at all, or was healed before."""
 
 
 class Clock(Protocol):
@@ -44,8 +51,8 @@ class MonotonicClock:
         await asyncio.sleep(seconds)
 
 
-class FaultError(PartError):
-    """A fault could not be put on or healed; nothing can be said about the target under it."""
+class FaultError(HarnessError):
+    """A fault could not be put on or healed; the target can't be judged under it."""
 
     def __init__(self, step: Step, verb: str, cause: BaseException) -> None:
         self.step = step
@@ -55,7 +62,7 @@ class FaultError(PartError):
 
 @dataclass
 class Spell:
-    """What became of one step, in the clock's seconds; None: it did not come to that."""
+    """When one step was asked for, in force and healed, in the clock's seconds; None: that did not happen."""
 
     step: Step
     asked: float
@@ -64,22 +71,10 @@ class Spell:
     healed: float | None = None
     trouble: str = ""
 
-    @property
-    def sure(self) -> tuple[float, float] | None:
-        """When the fault was certainly there."""
-        if self.in_force is None or self.healing is None:
-            return None
-        return self.in_force, self.healing
-
-    @property
-    def possible(self) -> tuple[float, float | None]:
-        """When it may have been there; without an end if nobody knows that it is gone."""
-        return self.asked, self.healed
-
 
 @dataclass
 class Log:
-    """Spells in the order in which they were asked for. It can be read at any time, also after a cancelled run."""
+    """Spells in the order in which they were asked for; it can be read at any time, also after a cancelled run."""
 
     schedule: Schedule
     started: float = 0.0
@@ -88,28 +83,10 @@ class Log:
 
     @property
     def clean(self) -> bool:
-        """Every step came about, and is over."""
+        """Return whether every step was carried out and healed without trouble."""
         return len(self.spells) == len(self.schedule.steps) and all(
             spell.healed is not None and not spell.trouble for spell in self.spells
         )
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """For the event stream and for the shades of a timeline: seconds since the schedule began."""
-        for spell in self.spells:
-            yield {
-                "step": spell.step.name,
-                "fault": spell.step.fault,
-                "subject": spell.step.on.name,
-                "text": f"{spell.step.what()} on {spell.step.on}",
-                "asked_s": self._since(spell.asked),
-                "in_force_s": self._since(spell.in_force),
-                "healing_s": self._since(spell.healing),
-                "healed_s": self._since(spell.healed),
-                "trouble": spell.trouble,
-            }
-
-    def _since(self, at: float | None) -> float | None:
-        return None if at is None else round(at - self.started, 4)
 
 
 async def run(
@@ -121,9 +98,9 @@ async def run(
     known: Mapping[str, Kind] = KINDS,
     heal_deadline: float = HEAL_DEADLINE,
 ) -> Log:
-    """The whole schedule, to the end of its duration; of a scaled one, in the time of the run.
+    """Carry the whole schedule out, to the end of its duration; return the log.
 
-    Who wants to see the log of a run that was cancelled or failed brings one.
+    Pass a `log` to see what happened in a run that is cancelled or fails.
     """
     validate(schedule, known=known)
     kept = Log(schedule) if log is None else log
@@ -141,13 +118,13 @@ async def run(
 
 
 async def _undisturbed(healing: Coroutine[Any, Any, list[str]]) -> list[str]:
-    """Whoever cancels us again waits until all is healed, too; each heal has its deadline."""
+    """Wait for the healing whatever cancels us meanwhile; each heal has a deadline, so this ends."""
     task = asyncio.ensure_future(healing)
     while not task.done():
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            continue  # the error that we are healing for is raised by the caller
+            continue  # the caller raises the first error when all is healed
     return task.result()
 
 
@@ -179,7 +156,7 @@ class _Execution:
                     group.create_task(self._perform(step))
         except* FaultError as errors:
             failed += errors.exceptions
-        if failed:  # outside of the handler, which would make a group of it again
+        if failed:  # raised outside of the handler, which would wrap it in a group again
             first, *others = failed
             for other in others:
                 first.add_note(str(other))
@@ -232,7 +209,7 @@ class _Execution:
         spell.healed = self.clock.now()
 
     async def heal_open(self) -> list[str]:
-        """The last first; what can't be healed keeps nobody from healing the rest. Says what is left."""
+        """Heal what is not healed yet, the last first; return what could not be healed."""
         left = []
         for spell in reversed(self.log.spells):
             if spell.healed is None:

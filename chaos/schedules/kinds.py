@@ -1,15 +1,15 @@
 """The kinds of faults that a schedule can name, as data: where they go, what they take, what the target must offer.
 
-Faults of one slot on one subject exclude each other: a path can't be cut and refused at once. Others may overlap.
+Faults of one slot on one subject exclude each other: a link can't be cut and refused at once. Others may overlap.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.capability import Capability
-from holdfast.catalogue import TimingKind
-from holdfast.chaos.schedule import Argument, Place, Time
+from holdfast.chaos.schedules.schedule import Argument, Place, Time
+from holdfast.spec.capability import Capability
+from holdfast.spec.catalogue import TimingKind
 
 
 class Takes(StrEnum):
@@ -21,7 +21,7 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """`low` and `high` bound what a random schedule draws; without a default, a step has to name it."""
+    """`low` and `high` bound what a drawn schedule takes; without a default, a step has to name it."""
 
     takes: Takes
     default: Argument | None = None
@@ -31,7 +31,7 @@ class Parameter:
     kind: TimingKind = TimingKind.LATENCY
 
     def problem(self, value: Argument) -> str | None:
-        """Why the value can't be taken, with the remedy."""
+        """Return what to write instead if the value does not fit, else None."""
         match self.takes:
             case Takes.TIME:
                 return None if isinstance(value, Time) else "write a time like 500ms, 2s or '300ms real'"
@@ -71,7 +71,7 @@ _BACK = frozenset({Capability.CONTROL_RESTART})
 _DIRECTION = Parameter(Takes.WORD, default="both", words=("up", "down", "both"))
 _NO_TIME = Parameter(Takes.TIME, default=Time(0.0, TimingKind.LATENCY))
 _JITTERED = {"seconds": _delay(0.05, 0.5), "jitter": _NO_TIME}
-_SOME = {"share": Parameter(Takes.SHARE, low=0.01, high=0.3), "direction": _DIRECTION}
+_SOME = {"share": Parameter(Takes.SHARE, low=0.02, high=0.3), "direction": _DIRECTION}
 
 _ALL: Iterable[Kind] = (
     Kind("delay", _STREAMS, "delay", _LATENCY, "hold everything for a while", {**_JITTERED, "direction": _DIRECTION}),
@@ -80,13 +80,15 @@ _ALL: Iterable[Kind] = (
         _STREAMS,
         "rate",
         _LATENCY,
-        "let only so many kilobytes a second through",
+        "limit the bytes per second",
         {"kilobytes": Parameter(Takes.NUMBER, low=1, high=100), "direction": _DIRECTION},
     ),
-    Kind("stall", _STREAMS, "path", _PARTITION, "hold everything until healed", {"direction": _DIRECTION}),
-    Kind("refuse", _TCP, "path", _PARTITION, "refuse connections and reset those that stand"),
-    Kind("cut", _TCP, "path", _PARTITION, "reset connections, now and whenever one comes"),
-    Kind("reset", _TCP, "path", _PARTITION, "reset the connections that stand, once", lasting=False),
+    Kind(
+        "stall", _STREAMS, "path", _PARTITION, "hold everything until healed (UDP: lose it)", {"direction": _DIRECTION}
+    ),
+    Kind("refuse", _TCP, "path", _PARTITION, "refuse connections and reset those that are open"),
+    Kind("cut", _TCP, "path", _PARTITION, "reset connections, those that are open and every new one"),
+    Kind("reset", _TCP, "path", _PARTITION, "reset the connections that are open, once", lasting=False),
     Kind("loss", _UDP, "loss", _PARTITION, "lose a share of the datagrams", _SOME),
     Kind("duplicate", _UDP, "duplicate", _PARTITION, "deliver a share of the datagrams twice", _SOME),
     Kind("reorder", _UDP, "reorder", _PARTITION, "let a share of the datagrams be overtaken", _SOME),

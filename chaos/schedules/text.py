@@ -20,7 +20,7 @@
     at = "2s"
     lasts = "10s"
 
-What is written is read back as an equal schedule.
+`parse` reads what `dump` writes as an equal schedule.
 """
 
 import json
@@ -29,8 +29,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.chaos.schedule import NOW, Argument, Schedule, ScheduleError, Since, Step, Subject, Time
 from holdfast.chaos.schedules.kinds import KINDS, Kind, Takes
+from holdfast.chaos.schedules.schedule import NOW, Argument, Schedule, ScheduleError, Since, Step, Subject, Time
 from holdfast.chaos.schedules.validate import meant, problems
 
 _HEAD = {"name": str, "duration": str, "seed": int}
@@ -43,12 +43,12 @@ _KIND = {str: "text", int: "a whole number", dict: "a table"}
 
 def load(path: Path, known: Mapping[str, Kind] = KINDS) -> Schedule:
     if not path.is_file():
-        raise ScheduleError(f"{path}: no such schedule")
+        raise ScheduleError(f"{path}: no such schedule; name a TOML file")
     return parse(path.read_text(encoding="utf-8"), str(path), known)
 
 
 def parse(text: str, source: str = "schedule", known: Mapping[str, Kind] = KINDS) -> Schedule:
-    """A sound schedule, or all that is wrong with it; `source` is what errors call it."""
+    """Read a schedule; raise ScheduleError with everything that is wrong with it. `source` is its name in errors."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -89,7 +89,7 @@ def _key_problems(section: str, table: Mapping[str, Any], keys: Mapping[str, typ
 
 
 def _read(data: Mapping[str, Any], found: list[str], known: Mapping[str, Kind]) -> Schedule | None:
-    """As far as it can be read; what can't be goes to `found`."""
+    """Read what can be read; add what can't be to `found`."""
     head, steps = data["schedule"], []
     for raw in data.get("step", []):
         try:
@@ -138,7 +138,7 @@ def _time(key: str, text: str) -> Time:
 
 
 def _argument(name: str, value: Any, fault: Kind | None) -> Argument:
-    """Only the fault knows whether a text is a time."""
+    """Read an argument; only the kind of fault says whether a text is a time."""
     if not isinstance(value, str | int | float | bool):
         raise ScheduleError(f"with {name}: must be text, a number, or true or false")
     parameter = fault.parameters.get(name) if fault else None
@@ -181,5 +181,5 @@ def _value(value: Argument) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    # JSON's text is TOML's, but for DEL, which TOML wants escaped.
+    # A JSON string is a TOML string, except that TOML wants DEL escaped.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,32 +1,33 @@
-"""Is a schedule sound in itself, and can this target have it?"""
+"""Finds what is wrong with a schedule: in itself, and for a target that lacks what it needs."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from holdfast.capability import HOOK, Capability
-from holdfast.chaos.schedule import HAIR, Place, Planned, Schedule, ScheduleError, Step, Subject
 from holdfast.chaos.schedules.kinds import KINDS, Kind
+from holdfast.chaos.schedules.schedule import HAIR, Place, Planned, Schedule, ScheduleError, Step, Subject
+from holdfast.spec.capability import HOOK, Capability
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a standing target has, and what it lets us do."""
+    """What a target has, and what it lets us do. Links between our clients and it (`ours`) need nothing of it."""
 
     subjects: frozenset[Subject]
-    capabilities: frozenset[Capability]
+    capabilities: frozenset[str]
+    ours: frozenset[Subject] = frozenset()
 
     def takes(self, fault: Kind, subject: Subject) -> bool:
-        return subject in self.subjects and subject.place in fault.on and fault.needs <= self.capabilities
+        return subject in self.subjects and subject.place in fault.on and not self.lacks(fault, subject)
 
-    def kinds(self, known: Mapping[str, Kind] = KINDS) -> list[str]:
-        """The faults that can be put on something here: what a random schedule may draw from."""
-        return [name for name, fault in known.items() if any(self.takes(fault, one) for one in self.subjects)]
+    def lacks(self, fault: Kind, subject: Subject) -> frozenset[Capability]:
+        """Return what the fault needs on this subject and the target does not offer."""
+        return frozenset() if subject in self.ours else fault.needs - self.capabilities
 
 
 def validate(schedule: Schedule, offer: Offer | None = None, known: Mapping[str, Kind] = KINDS) -> None:
-    """All problems at once, one a line; without an offer, only what is wrong for every target."""
+    """Raise ScheduleError with all problems, one per line; without an offer, those that hold for every target."""
     if found := list(problems(schedule, offer, known)):
         raise ScheduleError("\n".join(found))
 
@@ -84,12 +85,12 @@ def _argument_problems(step: Step, fault: Kind) -> Iterator[str]:
 def _offer_problems(step: Step, fault: Kind, offer: Offer) -> Iterator[str]:
     if step.on not in offer.subjects:
         yield f"on: the target has no {step.on}; it has: {_listed(offer.subjects, step.on.place)}"
-    for need in sorted(fault.needs - offer.capabilities):
+    for need in sorted(offer.lacks(fault, step.on)):
         yield f"fault: {fault.name} needs {need}, which this target does not offer; it would with {HOOK[need]}"
 
 
 def _listed(subjects: Iterable[Subject], place: Place) -> str:
-    """Those of the same place, where there are any."""
+    """List the subjects of the same place, or all if there are none."""
     every = sorted(subjects)
     same = [subject for subject in every if subject.place is place]
     return ", ".join(str(subject) for subject in same or every) or "nothing to put a fault on"

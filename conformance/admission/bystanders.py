@@ -1,19 +1,19 @@
-"""People who mind their own business while a check does something hostile beside them."""
+"""Clients with a session and a place in line, which must not be affected by what a check does beside them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from holdfast.check.finding import expect
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import queued
-from holdfast.finding import expect
 
 
 @dataclass(frozen=True)
 class Bystanders:
-    """Someone inside and someone waiting, who must notice nothing."""
+    """One character inside and one waiting."""
 
     arena: Instance
     inside: Character
@@ -21,6 +21,7 @@ class Bystanders:
     socket: Socket
 
     async def unharmed(self) -> None:
+        """Raises Finding if the session is no longer served or the place in line has changed."""
         await self.socket.beat()
         seen = await self.arena.status(self.waiting)
         expect((seen.status, seen.position, seen.depth), (200, 0, 1), why="the bystander's place in line")
@@ -28,7 +29,10 @@ class Bystanders:
 
 @asynccontextmanager
 async def bystanders(admission: Admission) -> AsyncIterator[Bystanders]:
-    """The instance is full, so whatever slips in shows as a second place in line."""
+    """Gives bystanders on a full instance and looks after the block whether they are unharmed.
+
+    The instance is full, so an entry that should not be there shows as another place in line.
+    """
     arena = await admission.instance(capacity=1)
     inside, waiting = await admission.characters(2)
     held = await arena.hold(inside)
@@ -36,4 +40,4 @@ async def bystanders(admission: Admission) -> AsyncIterator[Bystanders]:
     present = Bystanders(arena, inside, waiting, held.socket)
     yield present
     await present.unharmed()
-    expect(await arena.connect(await admission.character()), queued(position=1), why="control: a sound attempt")
+    expect(await arena.connect(await admission.character()), queued(position=1), why="control: a valid attempt")

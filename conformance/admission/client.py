@@ -1,61 +1,71 @@
-"""The driver: our client side of the admission protocol, and the only thing that checks talk through."""
+"""The driver: the client side of the admission protocol. Checks talk to the target only through it.
 
-import asyncio
+It keeps checks apart on a deployment that they share: each asks for fresh users, characters and instances, so no check
+can see another's locks, sessions or places. What can't be kept apart (gauges over all sessions, whole logs) is for
+checks with a deployment of their own. On a target that Holdfast did not start, the driver also notes every session and
+place that it was given and ends them all when the check ends (`footprint`).
+
+A call always returns an `Answer`, in the words of the contract whatever dialect the target speaks; status 0 means that
+there was none. Secrets of an answer are registered before it is written into the transcript. A call that only arranges
+something raises instead: where nothing can be arranged, nothing can be judged.
+"""
+
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import aiohttp
 
+from holdfast.check.context import Context
+from holdfast.check.finding import Absent, Finding
+from holdfast.check.observe import Metrics
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.footprint import Footprint
 from holdfast.conformance.admission.identities import Character, Identities, User
-from holdfast.conformance.admission.instance import Held, Instance, moment, outcomes
+from holdfast.conformance.admission.instance import Held, Instance, outcomes
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import Answer, Request
-from holdfast.context import Context
-from holdfast.deployment import Deployment
-from holdfast.finding import Absent, Finding, NotApplicable, expect
-from holdfast.observe import Metrics
-from holdfast.spectime import POLL, SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.shared import wire as shared
+from holdfast.conformance.shared.http import HttpDriver
+from holdfast.conformance.shared.wire import Request
 
-__all__ = ["Admission", "Held", "Instance", "moment", "outcomes"]
+__all__ = ["Admission", "Held", "Instance", "outcomes"]
 
-R = TypeVar("R")
-# So many requests at once keep a node busy; more only pile up in its accept queue and ours.
+# Requests in flight that keep a node busy; more would only pile up in its accept queue.
 PARALLEL = 64
-# Arranging is no burst: more in flight would only hold up the other checks.
+# Requests in flight while arranging; more would slow down the other checks.
 ARRANGING = 8
-# Long past every deadline of the spec: a call that takes this long has no answer.
-_PATIENCE_FACTOR, _PATIENCE_EXTRA = 1.5, 3.0
+# A call without an answer after this many attempt deadlines and seconds has none.
+_TIMEOUT_FACTOR, _TIMEOUT_EXTRA = 1.5, 3.0
 
 
-class Admission:
+class Admission(HttpDriver[Answer]):
     """One target as a check sees it. Fresh users, characters and instances keep checks apart in a shared deployment."""
 
+    answer: ClassVar[type[shared.Answer]] = Answer
+    at_once: ClassVar[int | None] = PARALLEL
+    settled: ClassVar[str] = "prompt_never"
+
     def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
-        self.context = context
-        self.T = T
-        self.deployment: Deployment = context.deployment
-        self.nodes: list[str] = list(context.deployment.nodes)
+        super().__init__(context, T)
         self.build = str(context.target.dialect.get("current_build", "dev-build"))
         self.features = context.target.dialect
         self.http = http
-        self.listeners: list[Callable[[Request, Answer], None]] = []
         self._footprint = Footprint()
         self.identities = Identities(context.target.credentials)
         self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
         self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
-        self.patience = T.attempt_deadline * _PATIENCE_FACTOR + _PATIENCE_EXTRA
+        self.answer_timeout = T.attempt_deadline * _TIMEOUT_FACTOR + _TIMEOUT_EXTRA
         context.transcript.secrets.register(self.admin_headers["X-Admin-Token"], "admin-token")
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
-        # Who signed a target's certificate is its operator's matter; checks ask whether the way is encrypted.
+        # Certificates are not verified: checks judge whether a connection is encrypted, not who signed for it.
         connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=False)
         http = aiohttp.ClientSession(connector=connector, auto_decompress=False)
         context.stack.push_async_callback(http.close)
@@ -65,19 +75,18 @@ class Admission:
         return driver
 
     async def tidy_up(self) -> None:
-        """Leave nothing on a target that later checks share with this one."""
-        for calls in self._footprint.farewells():
-            await self.parallel([partial(self._exchange, self.url(), call, _bearer(user)) for call, user in calls])
-
-    # ------------------------------------------------------------- subjects
+        """Ends all sessions and places of this check, on a target that later checks use too."""
+        for calls in self._footprint.endings():
+            await self.parallel([partial(self._send, self.url(), call, _bearer(user)) for call, user in calls])
 
     async def instance(self, capacity: int = 10, *, node: str | None = None, name: str | None = None) -> Instance:
+        """Registers a fresh instance with this capacity."""
         instance = Instance(self, name or f"i-{uuid.uuid4().hex[:12]}")
         await instance.put(capacity=capacity, node=node)
         return instance
 
     async def character(self, user: User | None = None, *, node: str | None = None) -> Character:
-        """A fresh character of a fresh user, unless a user is given."""
+        """Registers a fresh character, of a fresh user unless one is given."""
         owner = user or self.user()
         character = Character(str(uuid.uuid4()), owner)
         await self.register(character, node=node)
@@ -99,26 +108,24 @@ class Admission:
         return user
 
     async def lose(self, socket: Socket) -> Moment:
-        """Drop a socket and leave the target the moment that it takes to notice."""
+        """Drops a socket and waits until the target can have noticed; returns when it was dropped."""
         dropped = await socket.drop()
         await self.T.sleep(self.T.wait_tolerance, "the target to notice the drop")
         return dropped
 
     def stale_bound(self) -> float:
-        """By when a silent session is gone, from its last sign of life on; some targets send it through grace."""
+        """Returns the seconds by which a session is gone after its last sign of life; some targets add a grace."""
         T, via_grace = self.T, self.features.get("stale_via_grace")
         return (T.stale_reclaim_grace if via_grace else T.stale_reclaim) + T.slack
 
-    # ------------------------------------------------------------- calls
-
     async def administer(self, request: Request, *, node: str | None = None) -> Answer:
-        """An administration call; it has to be there, since without it nothing can be arranged."""
+        """Makes an administration call. Raises Absent or Finding if it fails: nothing can be arranged without it."""
         answer = await self.call(request, None, node=node, headers=self.admin_headers)
         if answer.status in (404, 405, 501):
             raise Absent(["2xx"], f"{request.method} {request.path}: {answer.describe()}")
         if not 200 <= answer.status < 300:
-            said = f"{request.method} {request.path}: {answer.describe()}"
-            raise Finding(["2xx"], said, "while arranging the check", late=answer.late)
+            seen = f"{request.method} {request.path}: {answer.describe()}"
+            raise Finding(["2xx"], seen, "while arranging the check", late=answer.late)
         return answer
 
     async def call(
@@ -130,136 +137,65 @@ class Admission:
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
+        """Sends a request as this user (None: without a bearer) and returns the answer."""
         base = url or self.url(node)
-        said = {**(headers or {}), **request.headers, **(_bearer(user) if user else {})}
-        self.context.transcript.sent(lambda: f"{request.describe()}{f'  [{node}]' if node else ''}")
-        answer = self._codec.read(await self._exchange(base, request, said))
-        self._remember_secrets(answer)
-        self._footprint.note(request, user, answer)
-        self.context.transcript.received(answer.describe)
-        for hear in self.listeners:
-            hear(request, answer)
-        return answer
+        sent = {**(headers or {}), **request.headers, **(_bearer(user) if user else {})}
+
+        async def exchange() -> Answer:
+            answer = self._codec.read(await self._send(base, request, sent))
+            self._footprint.note(request, user, answer)
+            return answer
+
+        return await self.converse(lambda: f"{request.describe()}{f'  [{node}]' if node else ''}", request, exchange())
 
     async def raw(
         self, method: str, path: str, *, node: str | None = None, data: bytes | None = None, headers: Mapping[str, str]
     ) -> Answer:
-        """Bytes as they are, for requests that no codec would build."""
-        self.context.transcript.sent(f"{method} {path}  {len(data or b'')} bytes")
+        """Sends a body as it is, for requests that no codec would build; returns the answer."""
         request = Request(method, path)
-        answer = await self._exchange(self.url(node), request, headers, data)
-        self.context.transcript.received(answer.describe)
-        for hear in self.listeners:
-            hear(request, answer)
-        return answer
+        return await self.converse(
+            f"{method} {path}  {len(data or b'')} bytes", request, self._send(self.url(node), request, headers, data)
+        )
 
-    async def _exchange(
-        self, base: str, request: Request, headers: Mapping[str, str], data: bytes | None = None
-    ) -> Answer:
-        sent = time.monotonic()
-        body: dict[str, Any] = {"data": data} if data is not None else {}
-        if data is None and request.body is not None:
-            body = {"json": request.body}
-        try:
-            with self.context.call(self.patience) as seconds:
-                async with self.http.request(
-                    request.method,
-                    base + request.path,
-                    params=request.query or None,
-                    headers=headers,
-                    timeout=aiohttp.ClientTimeout(total=seconds),
-                    allow_redirects=False,
-                    **body,
-                ) as reply:
-                    parsed, text = wire.parse_body(await reply.read())
-                    return Answer(reply.status, reply.headers, parsed, text, sent, time.monotonic())
-        except TimeoutError:
-            return Answer(0, {}, None, f"after {time.monotonic() - sent:.1f} s", sent, time.monotonic())
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Answer(0, {}, None, f"{type(error).__name__}: {error}", sent, time.monotonic())
+    async def _send(self, base: str, request: Request, headers: Mapping[str, str], data: bytes | None = None) -> Answer:
+        return await self.exchange(
+            lambda: self.http, base, request, within=self.answer_timeout, headers=headers, data=data
+        )
 
-    def url(self, node: str | None = None, kind: str = "http") -> str:
-        chosen = self.deployment.nodes[node or self.nodes[0]]
-        if kind not in chosen.urls:
-            raise NotApplicable(f"the descriptor declares no {kind} URL")
-        return chosen.urls[kind]
-
-    async def parallel(self, work: Iterable[Callable[[], Awaitable[R]]], at_once: int = PARALLEL) -> list[R]:
-        """All of it, so many at a time, results in order."""
-        gate = asyncio.Semaphore(at_once)
-
-        async def one(call: Callable[[], Awaitable[R]]) -> R:
-            async with gate:
-                return await call()
-
-        return await asyncio.gather(*(one(call) for call in work))
-
-    def beside(self, work: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
-        """Work that goes on beside the check, and ends with it at the latest."""
-        task = asyncio.ensure_future(work)
-        self.context.stack.push_async_callback(_end, task)
-        return task
-
-    def _remember_secrets(self, answer: Answer) -> None:
+    def understood(self, _request: Request, answer: Answer) -> Answer:
         for name in wire.SECRET_FIELDS:
             if value := answer.fields.get(name):
                 self.context.transcript.secrets.register(str(value))
+        return answer
 
-    # ------------------------------------------------------------- other windows
+    def url(self, node: str | None = None, kind: str = "http") -> str:
+        return self.url_of(node, kind)
 
     def keys(self) -> Keys:
-        """The target's Redis, to look into."""
+        """Returns the target's Redis, to look into."""
         return Keys.of(self.context)
 
     async def metrics(self, node: str | None = None) -> Metrics:
-        answer = await self.call(Request("GET", str(self.context.target.observe["metrics"])), None, node=node)
-        if answer.status != 200:
-            raise Finding(["200 with Prometheus text"], answer.describe())
-        return Metrics.parse(answer.text)
+        page = Request("GET", str(self.context.target.observe["metrics"]))
+        return await self.scrape(self.call(page, None, node=node))
 
     async def metrics_of_all(self) -> list[Metrics]:
         return [await self.metrics(node) for node in self.nodes]
 
     async def total(self, name: str, **labels: str) -> float:
-        """A counter is each node's own, so that only the sum over the nodes says what was counted."""
+        """Returns a counter summed over all nodes, since each node counts only its own."""
         return sum(metrics.total(name, **labels) for metrics in await self.metrics_of_all())
 
     async def sessions_of_others(self) -> float:
-        """What the gauge of sessions stands at before a check adds its own, once it stands still.
+        """Returns the gauge of sessions before a check adds its own.
 
-        On a target that we did not start, sessions of earlier checks may have lost their clients: they end by
-        themselves, and not in the middle of a count. What is there after that is somebody else's and stays.
+        On a target that Holdfast did not start, sessions of earlier checks may have lost their clients and end by
+        themselves. This waits for that, so that they do not end during a count; those that remain belong to others.
         """
         end = time.monotonic() + self.T.timings.evaluate(self.context.catalogue.settle)
         while (count := (await self.metrics()).total("session_active_current")) and time.monotonic() < end:
             await self.T.sleep(self.T.wait_tolerance, "sessions of others end")
         return count
-
-    async def settles(self, look: Callable[[], Awaitable[R]], *legal: Any, why: str) -> R:
-        """Counters and log lines may be a moment behind the answer; what is not right by `prompt_never` is wrong."""
-        end = time.monotonic() + self.T.prompt_never
-        while (seen := await look()) not in legal and time.monotonic() < end:
-            await self.T.sleep(2 * POLL, why)
-        expect(seen, *legal, why=why)
-        return seen
-
-    def events(self, **wanted: Any) -> list[dict[str, Any]]:
-        """Event lines of all nodes, in order of each node's log, with these field values."""
-        return [record for node in self.deployment.nodes.values() for record in node.events(**wanted)]
-
-    async def event(self, *, within: float, **wanted: Any) -> tuple[dict[str, Any], Moment]:
-        """The first event with these field values, waited for."""
-        name = " ".join(f"{key}={value}" for key, value in wanted.items())
-
-        async def look() -> dict[str, Any] | None:
-            return next(iter(self.events(**wanted)), None)
-
-        return await self.T.until(look, give_up=within, what=f"the event {name}")
-
-
-async def _end(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 def _bearer(user: User) -> dict[str, str]:

@@ -1,20 +1,22 @@
-"""What a check leaves on a target that it does not have to itself: sessions and places, ended when the check ends."""
+"""What a check leaves on a target that it shares with others: sessions and places, to be ended with the check."""
 
 from collections.abc import Iterator
 
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.identities import User
-from holdfast.conformance.admission.wire import Answer, Request
+from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.shared.wire import Request
 
 
 class Footprint:
-    """Sessions and places in line that the target has told us of. Exact counters of later checks start from there."""
+    """Sessions and places in line that the target has given to this check; later checks must not count them."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, tuple[str, User]] = {}
         self._places: dict[str, tuple[str, User]] = {}
 
     def note(self, request: Request, user: User | None, answer: Answer) -> None:
+        """Remembers the session or place that an answer gives."""
         path = request.path.split("/")
         if user is None or len(path) < 4 or path[1] != "instances":
             return
@@ -24,7 +26,7 @@ class Footprint:
         elif answer.outcome == "queued" and isinstance(request.body, dict):
             self._places[str(request.body.get("characterId"))] = (instance, user)
 
-    def farewells(self) -> Iterator[list[tuple[Request, User]]]:
-        """The calls that end all of it, in two rounds: nobody may be left in line when slots become free."""
+    def endings(self) -> Iterator[list[tuple[Request, User]]]:
+        """Yields the calls that end all of it, in two rounds: places first, or a freed slot would promote them."""
         yield [(wire.unqueue(instance, character), user) for character, (instance, user) in self._places.items()]
         yield [(wire.leave(instance, session), user) for session, (instance, user) in self._sessions.items()]

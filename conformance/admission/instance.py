@@ -1,16 +1,26 @@
-"""One instance of a target, as the driver sees it: every call that a client makes there."""
+"""One instance of a target, as the driver sees it: every call that a client makes there.
+
+Two kinds of methods are kept apart. Plain calls (`connect`, `status`, `leave`, …) return the answer, whatever it is,
+for the check to judge. Arranging calls (`admit`, `enqueue`, `fill`, `lock`, `offer`, `attach`, …) make a step succeed
+that the check is not about: they raise if it does not, and a legal timeout of a busy target ends the check as
+Inconclusive, because nothing was arranged and nothing was violated.
+
+A session without a socket goes stale by itself. `hold` and `keep` open the socket and send heartbeats, for sessions
+that have to outlast a long check.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from holdfast.check.finding import Absent, Inconclusive, NotApplicable, expect
+from holdfast.check.timeline import Moment
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.limiter import in_one_window
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import Answer, Request
-from holdfast.finding import Absent, Inconclusive, NotApplicable, expect
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.shared.wire import Request
 
 if TYPE_CHECKING:
     from holdfast.conformance.admission.client import Admission
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Held:
-    """A session that its client keeps alive."""
+    """A session whose socket is open and sends heartbeats."""
 
     character: Character
     answer: Answer
@@ -26,7 +36,7 @@ class Held:
 
 
 class Instance:
-    """One instance of the target: the place that characters connect to."""
+    """One instance of the target, which characters connect to."""
 
     def __init__(self, admission: "Admission", id_: str) -> None:
         self.admission = admission
@@ -47,7 +57,7 @@ class Instance:
         build: str | None = "",
         extra: Mapping[str, Any] | None = None,
     ) -> Request:
-        """A connect as it goes over the wire, for checks that send it with other credentials or another body."""
+        """Returns a connect as it goes over the wire, for checks that send it with other credentials or bodies."""
         return self.admission._codec.connect(  # noqa: SLF001 - one driver in two classes
             self.id,
             character=character,
@@ -70,17 +80,20 @@ class Instance:
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One attempt, with the owner's bearer and the current build unless told otherwise (None leaves it out)."""
+        """Makes one attempt and returns the answer; by default with the owner's bearer and the current build.
+
+        `build=None` leaves the build out.
+        """
         request = self.request(character.id, build=build, token=token, replace=replace, extra=extra)
         user = as_user or character.user
         return await self.admission.call(request, user, node=node, url=url, headers=headers)
 
     async def fail(self, character: Character, *, node: str | None = None) -> Answer:
-        """One attempt that counts as a failure under every reading: a wrong build."""
+        """Makes one attempt that counts as a failure under every reading: with a wrong build."""
         return await self.connect(character, build="old", node=node)
 
     async def lock(self, character: Character, *, node: str | None = None) -> Answer:
-        """Fail until the limiter locks the user; the answer to the failure that does it."""
+        """Fails until the limiter locks the user; returns the answer to the failure that did it."""
         answers = [await self.fail(character, node=node) for _ in range(self.admission.T.count("rate_failures"))]
         in_one_window(self.admission.T, answers)
         for answer in answers:
@@ -88,31 +101,32 @@ class Instance:
         return answers[-1]
 
     async def admit(self, character: Character, *, node: str | None = None) -> Answer:
-        """Connect as an arrangement: anything but success ends the check here."""
+        """Connects; raises for anything but success."""
         answer = _in_time(await self.connect(character, node=node))
         expect(answer, wire.success(), why="while arranging the check")
         return answer
 
     async def enqueue(self, character: Character, *, node: str | None = None) -> Answer:
+        """Connects to a full instance; raises for anything but a place in line."""
         answer = _in_time(await self.connect(character, node=node))
         expect(answer, wire.queued(), why="while arranging the check")
         return answer
 
     async def fill(self, count: int) -> list[tuple[Character, Answer]]:
-        """So many fresh characters, each of a user of its own, admitted."""
+        """Admits `count` fresh characters, each of a user of its own."""
         people = await self.admission.characters(count)
         answers = await self.admission.parallel([lambda c=c: self.admit(c) for c in people])  # type: ignore[misc]  # lambda default
         return list(zip(people, answers, strict=True))
 
     async def line_up(self, count: int) -> list[Character]:
-        """So many fresh characters waiting, in the order of the list."""
+        """Enqueues `count` fresh characters one after the other; returns them in the order of the line."""
         people = await self.admission.characters(count)
         for character in people:
             await self.enqueue(character)
         return people
 
     async def crowd(self, count: int) -> list[Character]:
-        """So many fresh characters waiting, in whatever order they came."""
+        """Enqueues `count` fresh characters at once, so that their order in the line is open."""
         people = await self.admission.characters(count)
         await self.admission.parallel([lambda c=c: self.enqueue(c) for c in people], at_once=8)  # type: ignore[misc]  # lambda default
         return people
@@ -131,7 +145,7 @@ class Instance:
         return await self.admission.call(request, as_user or character.user, node=node)
 
     async def offer(self, character: Character, *, node: str | None = None) -> str:
-        """The replacement token that a second attempt of a running session is offered; none ends the check here."""
+        """Connects a character that is in session; returns the replacement token offered. Raises Absent for none."""
         answer = await self.connect(character, node=node)
         expect(answer, wire.refused("ALREADY_IN_SESSION"), why="while arranging the check")
         if not answer.offer:
@@ -152,7 +166,7 @@ class Instance:
         url: str | None = None,
         as_user: User | None = None,
     ) -> Socket:
-        """Open the session's WebSocket and read its first frame; a refusal ends the check here."""
+        """Opens the session's WebSocket and reads its first frame. Raises Finding if it is refused."""
         socket = await self.try_attach({"sessionId": session}, as_user or character.user, node=node, url=url)
         await socket.first_frame()
         return socket
@@ -160,34 +174,36 @@ class Instance:
     async def try_attach(
         self, query: Mapping[str, str], user: User | None, *, node: str | None = None, url: str | None = None
     ) -> Socket:
-        """Open a WebSocket whatever the target thinks of it; the socket tells how it was received."""
+        """Tries to open a WebSocket; the socket that comes back says whether it was accepted."""
         base = (url or self.admission.url(node)).replace("http", "ws", 1)
         return await Socket.open(self.admission.context, self.admission.http, base, self.id, query, user)
 
     async def join(self, character: Character, *, node: str | None = None) -> tuple[Answer, Socket]:
-        """Admitted, with its socket open."""
+        """Admits the character and opens its socket."""
         answer = await self.admit(character, node=node)
         return answer, await self.attach(answer.session_id, character, node=node)
 
     async def dropped(self, character: Character, *, node: str | None = None) -> tuple[Answer, Moment]:
-        """Admitted, with its socket opened and lost again: a session in grace, and when its grace began."""
+        """Admits the character, opens its socket and drops it; returns the session in grace, and since when."""
         answer, socket = await self.join(character, node=node)
         return answer, await self.admission.lose(socket)
 
     async def reclaim(self, character: Character, token: str, *, gone: Moment, node: str | None = None) -> Answer:
-        """connect(c, token=t) inside the token's life; a refusal after its end would be our own lateness."""
+        """Connects with a token that must still be valid. Raises Inconclusive if the suite itself was too late."""
         answer = await self.connect(character, token=token, node=node)
         if answer.outcome != "success" and answer.received > gone.lo + self.admission.T.token_ttl:
-            raise Inconclusive(f"the token was presented {answer.received - gone.lo:.2f} s after the drop, too late")
+            raise Inconclusive(
+                f"the suite presented the token {answer.received - gone.lo:.2f} s after the drop, too late"
+            )
         return answer
 
     async def hold(self, character: Character | None = None, *, node: str | None = None) -> Held:
-        """Admitted and beating, so that the slot stays taken however long the check takes."""
+        """Admits a character and keeps its session alive, so that the slot stays taken however long the check takes."""
         owner = character or await self.admission.character()
         return await self.keep(owner, await self.admit(owner, node=node), node=node)
 
     async def keep(self, character: Character, answer: Answer, *, node: str | None = None) -> "Held":
-        """Open the socket of a session that was just given, and beat."""
+        """Opens the socket of a session that was just given, and sends heartbeats."""
         socket = await self.attach(answer.session_id, character, node=node)
         socket.keep_beating(self.admission.T.heartbeat_interval / 3)
         return Held(character, answer, socket)
@@ -195,7 +211,7 @@ class Instance:
     async def admitted(
         self, character: Character, *, within: float, since: Moment | None = None
     ) -> tuple[Answer, Moment]:
-        """Poll until a waiting character has been promoted."""
+        """Polls until a waiting character is promoted; returns the answer, and when. Raises Finding after `within`."""
 
         async def look() -> Answer | None:
             answer = await self.status(character)
@@ -205,7 +221,7 @@ class Instance:
 
 
 def _in_time(answer: Answer) -> Answer:
-    """A timeout is a legal answer of a busy target, but nothing is arranged by it."""
+    """Raises Inconclusive for a timeout: it is a legal answer of a busy target, but nothing is arranged by it."""
     if answer.outcome == "timeout":
         raise Inconclusive(
             f"an attempt that arranges the check ended as timeout after {answer.received - answer.sent:.1f} s"
@@ -213,13 +229,8 @@ def _in_time(answer: Answer) -> Answer:
     return answer
 
 
-def moment(answer: Answer) -> Moment:
-    """When what the target did for this answer happened: after sending, before receiving."""
-    return Moment(answer.sent, answer.received)
-
-
 def outcomes(answers: Sequence[Answer]) -> dict[str, int]:
-    """How often each outcome (or refusal code) came, for bursts."""
+    """Counts how often each outcome (or refusal code) came, for bursts."""
     counts: dict[str, int] = {}
     for answer in answers:
         name = (answer.reason if answer.outcome == "failed" else answer.outcome) or answer.describe()

@@ -1,8 +1,14 @@
-"""Queue and single-session rules as a small pure model: what a conforming target may answer, and how it stands after.
+"""Queue and single-session rules as a small pure model: what a conforming target may answer, and its state afterwards.
 
-The model knows settled states only: between two steps the target has time to promote. Where conforming targets differ
-it allows both: an entry whose character got a session elsewhere, or was suspended, may go at once or when promotion
-reaches it. Until then it is *passed over*: it may count in positions, and is never promoted.
+The model does no I/O. `test_model` draws steps, does each to the target and to the model, and compares. A method that
+models a call changes the state and returns the legal answers, or who is promoted.
+
+The model knows settled states only: between two steps the target has time to promote. So the invariant after every step
+is that an instance with a free slot has nobody waiting. Where conforming targets differ, the model allows both. An
+entry whose character got a session elsewhere, or was suspended, may disappear at once or when promotion reaches it;
+until then it is *passed over*: it may count in positions, and is never promoted. That is why positions and depths are
+ranges. A character with such an entry is *in limbo*, and steps whose meaning depends on that entry are not drawn for
+it. Neither are steps whose outcome every target may decide for itself (`undecided`).
 """
 
 from collections.abc import Iterator
@@ -15,7 +21,7 @@ Legal = tuple[Like, ...]
 
 @dataclass
 class Room:
-    """One instance."""
+    """One instance: who is inside, and the line in order of arrival, passed-over entries included."""
 
     capacity: int
     draining: bool = False
@@ -25,22 +31,25 @@ class Room:
 
     @property
     def waiting(self) -> list[str]:
+        """Those in line who can be promoted."""
         return [who for who in self.line if who not in self.passed_over]
 
     @property
     def free(self) -> bool:
+        """Whether a newcomer is admitted directly."""
         return len(self.inside) < self.capacity and not self.line
 
     def places(self, who: str) -> range:
-        """The positions that this one may be told, without and with the passed-over ones before it."""
+        """Returns the legal positions of a waiting character, without and with the passed-over entries before it."""
         before = self.line[: self.line.index(who)]
         return range(len([other for other in before if other not in self.passed_over]), len(before) + 1)
 
     def depths(self) -> range:
+        """Returns the legal lengths of the line, without and with the passed-over entries."""
         return range(len(self.waiting), len(self.line) + 1)
 
     def settle(self) -> list[str]:
-        """Fill free slots from the line, the earliest first; who was promoted."""
+        """Fills free slots from the line, the earliest first; returns who was promoted."""
         promoted: list[str] = []
         while self.line and len(self.inside) < self.capacity:
             head = self.line.pop(0)
@@ -52,34 +61,37 @@ class Room:
         return promoted
 
     def remove(self, who: str) -> None:
-        """Out of the line, passed over or not."""
+        """Takes an entry out of the line, passed over or not."""
         self.line.remove(who)
         self.passed_over.discard(who)
 
 
 @dataclass
 class Model:
+    """All instances and their characters."""
+
     rooms: dict[str, Room]
     suspended: set[str] = field(default_factory=set)
 
     def home(self, who: str) -> str | None:
-        """Where it is in session."""
+        """Returns the instance where it is in session."""
         return next((where for where, room in self.rooms.items() if who in room.inside), None)
 
     def post(self, who: str) -> str | None:
-        """Where it waits."""
+        """Returns the instance where it waits."""
         return next((where for where, room in self.rooms.items() if who in room.waiting), None)
 
     def in_limbo(self, who: str) -> bool:
-        """A passed-over entry of it may still stand somewhere, so what its next steps mean is open."""
+        """Whether a passed-over entry of it may still be in some line."""
         return any(who in room.passed_over for room in self.rooms.values())
 
     def undecided(self, who: str, where: str) -> bool:
-        """Whether a place in a second line moves a character, adds to the first or is refused, each target decides."""
+        """Whether it would enter a second line, which a target may treat as a move, as an addition or as an error."""
         room = self.rooms[where]
         return self.home(who) is None and self.post(who) not in (None, where) and (room.draining or not room.free)
 
     def connect(self, who: str, where: str) -> Legal:
+        """Connects; returns the legal answers."""
         room = self.rooms[where]
         if who in self.suspended:
             return (refused("CHARACTER_SUSPENDED"),)
@@ -97,12 +109,13 @@ class Model:
         return self._places(who, where)
 
     def leave(self, who: str) -> list[str]:
+        """Ends its session; returns who is promoted."""
         room = self.rooms[self.home(who) or ""]
         room.inside.remove(who)
         return room.settle()
 
     def race(self, leaver: str, who: str) -> tuple[Legal, list[str]]:
-        """`leaver` leaves while `who` connects to the same instance: answers of either order, and who is promoted."""
+        """`leaver` leaves while `who` connects; returns the legal answers of either order, and who is promoted."""
         where = self.home(leaver) or ""
         room = self.rooms[where]
         in_line = who in room.waiting
@@ -119,16 +132,17 @@ class Model:
         self.rooms[self.post(who) or ""].remove(who)
 
     def resize(self, where: str, capacity: int) -> list[str]:
-        """Sessions inside stay, also above a lowered capacity."""
+        """Changes the capacity; sessions inside stay even above it. Returns who is promoted."""
         self.rooms[where].capacity = capacity
         return self.rooms[where].settle()
 
     def suspend(self, who: str) -> None:
+        """Suspends a character; its entry in a line is passed over."""
         self.suspended.add(who)
         self._pass_over(who)
 
     def limbo(self) -> Iterator[tuple[str, str]]:
-        """Every passed-over entry, and where it may stand."""
+        """Yields every passed-over entry as (character, instance)."""
         for where, room in self.rooms.items():
             yield from ((who, where) for who in sorted(room.passed_over))
 

@@ -1,4 +1,14 @@
-"""A session's WebSocket as a client sees it: frames with their arrival times, heartbeats, drops and closes."""
+"""A session's WebSocket as a client sees it: frames with their arrival times, heartbeats, drops and closes.
+
+A task per socket reads all the time, so that a close is noticed when it happens and not when a check next looks. It is
+the first of the socket's tasks and lives until the connection ends; heartbeats are the tasks after it and may be
+stopped at any time. Whatever the reader takes in (a frame, the close) wakes those who wait.
+
+An upgrade that is refused is no exception: `open` returns a socket whose `status` says so, because some checks expect
+it. A socket can end in three ways, and checks need all of them: `close` (the WebSocket handshake, as a client that says
+goodbye), `drop` (the TCP connection is aborted, as a client that is lost), and by the server (`closed_by_server`).
+Sockets that are still open when the check ends are dropped.
+"""
 
 import asyncio
 import json
@@ -9,13 +19,13 @@ from typing import Any, Self
 
 import aiohttp
 
+from holdfast.check.context import Context
+from holdfast.check.finding import Finding
+from holdfast.check.timeline import Moment
 from holdfast.conformance.admission.identities import User
-from holdfast.context import Context
-from holdfast.finding import Finding
-from holdfast.timeline import Moment
 
-# A frame on a healthy target takes milliseconds; this only ends the waiting for one that never comes.
-_FRAME_PATIENCE = 5.0
+# Seconds to wait for a frame. A healthy target takes milliseconds, so this only ends the wait for one that never comes.
+_FRAME_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,7 @@ class Frame:
 
 
 class Socket:
-    """Reads in the background, so that a close is seen when it happens. `status` tells a refused upgrade."""
+    """`status` is None unless the upgrade was refused; `closed_at` is None while the socket is open."""
 
     def __init__(self, context: Context, name: str) -> None:
         self.frames: list[Frame] = []
@@ -48,13 +58,14 @@ class Socket:
         query: Mapping[str, str],
         user: User | None,
     ) -> Self:
+        """Asks for an upgrade; returns the socket, whether it was accepted or refused."""
         path = f"/instances/{instance}/ws"
-        said = "&".join(f"{key}={value}" for key, value in query.items())
-        socket = cls(context, f"ws {said}")
-        context.transcript.sent(f"GET {path}?{said}  (WebSocket)")
+        parameters = "&".join(f"{key}={value}" for key, value in query.items())
+        socket = cls(context, f"ws {parameters}")
+        context.transcript.sent(f"GET {path}?{parameters}  (WebSocket)")
         headers = {"Authorization": f"Bearer {user.bearer}"} if user else {}
         try:
-            async with asyncio.timeout(_FRAME_PATIENCE):
+            async with asyncio.timeout(_FRAME_TIMEOUT):
                 socket._ws = await http.ws_connect(base + path, params=dict(query), headers=headers, autoclose=True)
         except aiohttp.WSServerHandshakeError as refusal:
             socket.status = refusal.status
@@ -74,17 +85,18 @@ class Socket:
 
     @property
     def refused(self) -> bool:
-        """Refused at the upgrade, or closed with a refusal code before any frame."""
+        """Whether it was refused at the upgrade, or closed before any frame."""
         return self.status is not None or (self.close_code is not None and not self.frames)
 
     async def first_frame(self) -> Mapping[str, Any]:
+        """Waits for the first frame and returns it. Raises Finding if none comes."""
         await self._wait(lambda: bool(self.frames) or not self.open_now)
         if not self.frames:
             raise Finding(["a first frame after attach"], self.describe())
         return self.frames[0].data
 
     async def frame(self, kind: str, *, after: int = 0) -> Frame:
-        """The first frame of this type beyond the first `after` frames."""
+        """Waits for a frame of this type after the first `after` frames; returns it. Raises Finding if none comes."""
 
         def found() -> Frame | None:
             return next((frame for frame in self.frames[after:] if frame.data.get("type") == kind), None)
@@ -95,18 +107,18 @@ class Socket:
         return frame
 
     async def was_refused(self) -> bool:
-        """Whether the target turned this socket away, once it has shown what it does with it."""
+        """Waits until the target has sent a frame or ended the socket; returns whether it refused it."""
         await self._wait(lambda: bool(self.frames) or not self.open_now)
         return self.refused
 
     async def beat(self) -> None:
-        """One heartbeat, acknowledged; anything else is a finding."""
+        """Sends one heartbeat and waits for its acknowledgement. Raises Finding if none comes."""
         before = len(self.frames)
         await self._send({"type": "heartbeat"})
         await self.frame("heartbeat_ack", after=before)
 
     async def answers(self) -> bool:
-        """Whether the socket is still served, asked with a heartbeat."""
+        """Sends a heartbeat; returns whether it was acknowledged."""
         try:
             await self.beat()
         except Finding:
@@ -114,7 +126,7 @@ class Socket:
         return True
 
     def keep_beating(self, every: float) -> None:
-        """Heartbeats in the background until the socket closes."""
+        """Sends heartbeats in the background until the socket closes or `stop_beating`."""
 
         async def beat() -> None:
             while self.open_now:
@@ -137,7 +149,7 @@ class Socket:
         return Moment.now()
 
     async def drop(self) -> Moment:
-        """Abort the TCP connection without a close frame, as a lost client does."""
+        """Aborts the TCP connection without a close frame, as a lost client does; returns when."""
         self.stop_beating()
         before = time.monotonic()
         self._context.transcript.sent(f"TCP abort  ({self._name})")
@@ -147,7 +159,7 @@ class Socket:
         return Moment(before, time.monotonic())
 
     def inject(self, data: bytes, what: str) -> None:
-        """Bytes on the TCP connection as they are, for frames that no WebSocket library would build."""
+        """Writes bytes to the TCP connection as they are, for frames that no WebSocket library would build."""
         self._context.transcript.sent(f"{what}  ({self._name})")
         if self._ws is not None and not self._ws.closed:
             self._ws._writer.transport.write(data)  # noqa: SLF001 - aiohttp has no public way to write past its framing
@@ -161,13 +173,14 @@ class Socket:
         return Moment(before, time.monotonic())
 
     async def closed_by_server(self, within: float) -> Moment:
-        """When the server closed it; not within the time is a finding."""
+        """Waits until the server has closed it; returns when. Raises Finding after `within` seconds."""
         await self._wait(lambda: not self.open_now, within)
         if self.closed_at is None:
             raise Finding([f"the server closes the socket within {within:.2f} s"], "it is still open")
         return self.closed_at
 
     async def discard(self) -> None:
+        """Ends the reader and the connection, at the end of the check."""
         for task in self._tasks:
             task.cancel()
         if self._ws is None:
@@ -216,7 +229,7 @@ class Socket:
             self._context.transcript.received(f"{text}  ({self._name})")
         self._news.set()
 
-    async def _wait(self, condition: Any, within: float = _FRAME_PATIENCE) -> None:
+    async def _wait(self, condition: Any, within: float = _FRAME_TIMEOUT) -> None:
         try:
             async with asyncio.timeout(within):
                 while not condition():

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
 
 TRIALS = 299
 INSIDE = 300
@@ -16,7 +16,7 @@ BUSY, SLOW = 50, 5
 
 
 async def _trials(arena: Instance, people: list[Character], rate: int) -> list[Answer]:
-    """One direct admission each, started at this rate whatever the answers take."""
+    """Starts direct admissions at this rate, however long the answers take."""
     admission, T = arena.admission, arena.admission.T
     start = T.now()
 
@@ -46,7 +46,7 @@ async def test_direct_admissions_are_fast_with_hundreds_inside(admission: Admiss
 
 @verifies("AD-TIME-06", part=2, isolation="quiet", waits="68*admit_p95")
 async def test_round_trips_to_redis_do_not_grow_with_the_sessions_inside(admission: Admission, T: SpecTime) -> None:
-    """The sessions inside are kept by their sockets: the trials take longer than a silent session lives."""
+    """Opens sockets for the sessions inside, because the trials take longer than a silent session lives."""
     arena = await admission.instance(capacity=INSIDE + TRIALS)
     inside = await admission.characters(INSIDE)
     for _, socket in await admission.parallel([lambda c=c: arena.join(c) for c in inside], at_once=16):  # type: ignore[misc]  # mypy can't see the bound default

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.keys import Keys, atomic_groups
+from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import UUID, refused
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.monitor import atomic_groups
 
 STATE = ("session:*", "queue:*")
 KILLS = 6
-# Sent all at once, so that a kill after the first of them meets many half way, however slow we are ourselves.
+# Sent all at once, so that a kill after the first answer finds many unfinished, however slow the machine is.
 PER_KILL = 40
 
 
@@ -23,7 +24,7 @@ async def test_a_refusal_leaves_no_trace_of_a_session_or_place(admission: Admiss
     outdated, suspended, last = await admission.characters(3)
     await admission.suspend(suspended)
     await _refuse_both(keys, free, outdated, suspended)
-    # Heartbeats would move the records, so nobody beats; the session has to be looked at while it lasts without.
+    # Heartbeats would change the records, so none are sent; the session must be read before it goes stale.
     filled = T.now()
     await full.fill(1)
     await full.line_up(1)
@@ -54,7 +55,7 @@ def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
 
 @verifies("AD-ADMIT-04", part=2, isolation="quiet")
 async def test_record_marker_and_count_change_in_one_step(admission: Admission) -> None:
-    """What kills find by chance, the commands show: whatever comes between two steps may be the end of the node."""
+    """Kills find gaps by chance; the recorded commands show them all: a node may be killed between any two steps."""
     arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
     async with keys.recording() as commands:
         session = (await arena.admit(character)).session_id
@@ -74,7 +75,7 @@ async def test_record_marker_and_count_change_in_one_step(admission: Admission) 
 @verifies("AD-ADMIT-04", part=2, isolation="disruptive", busy=True, waits="recovery + 10*prompt")
 async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission: Admission, T: SpecTime) -> None:
     arena, keys = await admission.instance(capacity=KILLS * PER_KILL), admission.keys()
-    victim = admission.deployment.nodes[admission.nodes[0]]
+    victim = admission.nodes[0]
     people: list[Character] = []
     for _ in range(KILLS):
         fresh, before = await admission.characters(PER_KILL), await _sessions(keys, arena)
@@ -82,15 +83,15 @@ async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission:
         load = admission.beside(_connect_all(admission, arena, fresh))
         while not load.done() and await _sessions(keys, arena) == before:
             await T.sleep(T.prompt / 1000, "the first admission")
-        await victim.kill()
+        await admission.kill(victim)
         admission.context.transcript.note(f"killed when {await load} of {PER_KILL} attempts were answered")
         await _whole_or_none(keys, arena, people)
-        await victim.restart()
+        await admission.restart(victim)
     await _whole_or_none(keys, arena, people)
 
 
 async def _connect_all(admission: Admission, arena: Instance, people: Sequence[Character]) -> int:
-    """How many were answered before the node was gone."""
+    """Connects all at once; returns how many were answered before the node was gone."""
     answers = await admission.parallel([lambda c=c: arena.connect(c) for c in people], PER_KILL)  # type: ignore[misc]  # lambda default
     return sum(answer.answered for answer in answers)
 
@@ -100,7 +101,7 @@ async def _sessions(keys: Keys, arena: Instance) -> int:
 
 
 async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character]) -> None:
-    """The instance's session ids, the characters' markers and the records, looked at in one transaction."""
+    """Reads the instance's session ids, the characters' markers and the records in one transaction."""
     slots = ("SMEMBERS", keys.name("session_instance", arena.id))
     markers = ("MGET", *(keys.name("session_char", character.id) for character in people))
     members, marked = await keys.together(slots, markers)
@@ -119,7 +120,7 @@ async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character
 
 
 async def _recorded(keys: Keys) -> list[str]:
-    """Ids of all session records; the check has a Redis of its own."""
+    """Returns the ids of all session records; the check has a Redis of its own."""
     (root,) = keys.roots("session_data")
     names = [str(name) async for name in keys.redis.scan_iter(match=f"{root}*", count=1000)]
     return [name.removeprefix(root) for name in names if UUID.fullmatch(name.removeprefix(root))]

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
 
 PLACES = 10
 BURST = 200
 AT_THE_CAP = 50
-# Nodes that take turns clash only now and then: more small rounds tell more than one large one.
+# Nodes that take turns collide only now and then: many small rounds show more than one large one.
 ROUNDS = 4
 
 
@@ -41,13 +41,13 @@ async def test_a_burst_over_three_nodes_fills_the_queue_exactly_to_its_cap(admis
 
 @verifies("AD-ADMIT-03", busy=True, waits="5*prompt")
 async def test_after_capacity_is_lowered_nobody_is_admitted_above_it(admission: Admission) -> None:
-    await _lower_and_connect(admission, told=admission.nodes[0], asked=admission.nodes[:1])
+    await _lower_and_connect(admission, changed=admission.nodes[0], asked=admission.nodes[:1])
 
 
 @verifies("AD-ADMIT-03", part=2, busy=True, waits="5*prompt")
 async def test_capacity_lowered_through_one_node_holds_on_the_others(admission: Admission) -> None:
-    told, *others = admission.nodes
-    await _lower_and_connect(admission, told=told, asked=others)
+    first, *others = admission.nodes
+    await _lower_and_connect(admission, changed=first, asked=others)
 
 
 @verifies("AD-ADMIT-03", part=3, busy=True, waits="5*prompt")
@@ -93,17 +93,17 @@ async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[s
 
 
 async def _leave_the_queue(arena: Instance, people: Sequence[Character], answers: Sequence[Answer]) -> bool:
-    """Whether those who were queued are out of the line again; that a line can be left is another row's matter."""
+    """Takes those who were queued out of the line; returns whether all went. Another row judges leaving itself."""
     queued = [character for character, answer in zip(people, answers, strict=True) if answer.outcome == "queued"]
     left = await arena.admission.parallel([lambda c=c: arena.unqueue(c) for c in queued])  # type: ignore[misc]  # lambda default
     return all(answer.status == 200 for answer in left)
 
 
-async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[str]) -> None:
-    """Every node that is asked afterwards has served the instance before, so that it could remember the old value."""
-    arena = await admission.instance(capacity=PLACES, node=told)
+async def _lower_and_connect(admission: Admission, changed: str, asked: Sequence[str]) -> None:
+    """Every node that is asked afterwards has served the instance before, so it may have kept the old capacity."""
+    arena = await admission.instance(capacity=PLACES, node=changed)
     inside: list[Held] = [await arena.hold(node=asked[turn % len(asked)]) for turn in range(5)]
-    await arena.put(capacity=6, node=told)
+    await arena.put(capacity=6, node=changed)
 
     answers = await _connect_all(admission, arena, AT_THE_CAP, asked)
     _exactly(answers, {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
@@ -112,7 +112,7 @@ async def _lower_and_connect(admission: Admission, told: str, asked: Sequence[st
 
 
 def _exactly(answers: Sequence[Answer], legal: Mapping[str, int], why: str = "") -> None:
-    """A timeout is a legal answer of a busy target: it may stand for too few of an outcome, never for too many."""
+    """Compares the outcomes. A timeout is a legal answer of a busy target: it may explain too few, never too many."""
     seen = outcomes(answers)
     late = seen.get("timeout", 0)
     if late and all(count <= legal.get(name, 0) for name, count in seen.items() if name != "timeout"):
@@ -129,6 +129,6 @@ async def _connect_all(
 async def _connect_each(
     admission: Admission, arena: Instance, people: Sequence[Character], nodes: Sequence[str], at_once: int = 64
 ) -> list[Answer]:
-    """All at once, the nodes taking turns."""
+    """Connects all at once, through the nodes in turn."""
     calls = [(character, nodes[turn % len(nodes)]) for turn, character in enumerate(people)]
     return await admission.parallel([lambda c=c, n=n: arena.connect(c, node=n) for c, n in calls], at_once)  # type: ignore[misc]  # lambda defaults

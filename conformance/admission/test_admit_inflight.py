@@ -1,16 +1,16 @@
-"""A suspension against attempts that are already under way (seed §6, §11 Atomic Admission)."""
+"""A suspension against attempts that are already in flight (seed §6, §11 Atomic Admission)."""
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import queued, refused, success, timed_out, unavailable
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
 
-# Shares of one hop: early, between and late in an attempt that takes one, two or three round trips.
+# When the suspension is sent, in hops: early, midway and late in an attempt of one, two or three round trips.
 MOMENTS = (0.25, 0.5, 0.75, 1.25, 1.5, 1.75, 2.25, 2.5)
 
 
@@ -26,19 +26,19 @@ async def test_a_suspension_also_stops_attempts_in_flight(admission: Admission, 
         [lambda arena=arena, share=share: _suspended_in_time(arena, keys, share, T) for arena, share in tries]  # type: ignore[misc]  # lambda defaults
     )
     if not any(stopped):
-        raise Inconclusive("every attempt was through before its suspension was acknowledged")
+        raise Inconclusive("every attempt was finished before its suspension was acknowledged")
     for arena, control in ((free, success()), (full, queued())):
         answer = await arena.connect(await admission.character(node=quick), node=slow)
         expect(answer, control, why="control: the same attempt without a suspension")
 
 
 async def _suspended_in_time(arena: Instance, keys: Keys, share: float, T: SpecTime) -> bool:
-    """Whether the suspension was acknowledged before the attempt had left a trace; then it must leave none."""
+    """Returns whether the suspension was acknowledged before the attempt had any effect; then it must have none."""
     slow, quick, *_ = arena.admission.nodes
     character = await arena.admission.character(node=quick)
 
     async def suspend() -> bool:
-        await T.sleep(share * T.inflight_hop, "the attempt to be under way")
+        await T.sleep(share * T.inflight_hop, "the attempt to be in flight")
         await arena.admission.suspend(character, node=quick)
         return not await _traces(keys, arena, character)
 

@@ -4,11 +4,12 @@ import dataclasses
 from collections.abc import AsyncIterator
 from typing import Any
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.wire import REASONS, Answer, Request, queued, refused, status, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import REASONS, Answer, queued, refused, success
+from holdfast.conformance.shared.wire import Request, status
 
 UNKNOWN_TOKEN = "00000000-0000-4000-8000-000000000000"  # noqa: S105 - a token that nobody was given
 BAD_ID = "bad@id*"
@@ -48,7 +49,7 @@ async def _refusals(admission: Admission, T: SpecTime) -> AsyncIterator[tuple[st
     inside, suspended, outdated, foreign, other, unlucky, resuming, replacing = await admission.characters(8)
     yield "no credentials", await admission.call(arena.request(other.id), None)
     yield "no character", await admission.call(arena.request(""), other.user)
-    yield "somebody else's character", await arena.connect(foreign, as_user=admission.user())
+    yield "a character of another user", await arena.connect(foreign, as_user=admission.user())
     await admission.suspend(suspended)
     yield "a suspended character", await arena.connect(suspended)
     yield "a wrong build", await arena.fail(outdated)
@@ -143,8 +144,8 @@ async def test_a_suspended_character_is_refused_with_free_slots_and_without(admi
     for arena, control in ((await admission.instance(), success()), (await _full(admission), queued(position=0))):
         answer = await arena.connect(suspended)
         expect(answer, refused("CHARACTER_SUSPENDED"))
-        told = [word for word in (*NOTE.values(), *NOTE.keys() - {"note"}) if word in answer.text]
-        assert not told, f"the refusal tells {told} of the moderation record"
+        shown = [word for word in (*NOTE.values(), *NOTE.keys() - {"note"}) if word in answer.text]
+        assert not shown, f"the refusal shows {shown} of the moderation record"
         expect(await arena.status(suspended), status(404))
         expect(await arena.connect(await admission.character()), control, why="control: another character")
 

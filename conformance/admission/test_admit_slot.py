@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.wire import UUID, Answer, queued, refused, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
 
 PLACES = 3
 
@@ -98,7 +98,7 @@ async def test_the_gauge_counts_sessions_and_not_refusals(admission: Admission, 
 
 
 async def _gauge_shows(admission: Admission, T: SpecTime, sessions: float) -> None:
-    """A gauge may lag behind; it may not settle on another value, nor be past this one."""
+    """Waits until the gauge has this value. It may lag behind, but it may not exceed this value at any time."""
 
     async def look() -> bool:
         value = (await admission.metrics()).total("session_active_current")
@@ -109,7 +109,7 @@ async def _gauge_shows(admission: Admission, T: SpecTime, sessions: float) -> No
 
 
 async def _three_refusals(admission: Admission, arena: Instance) -> list[Callable[[], Awaitable[Answer]]]:
-    """A wrong build, a suspended character and somebody else's."""
+    """Returns attempts with a wrong build, a suspended character and a character of another user."""
     outdated, suspended, foreign = await admission.characters(3)
     await admission.suspend(suspended)
     thief = admission.user()

@@ -6,13 +6,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.check.finding import Absent, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.wire import Answer, queued, refused, success
-from holdfast.finding import Absent, Inconclusive, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import moment
 
 ATTEMPT = "connection.attempt"
 OUTCOMES = frozenset(
@@ -75,7 +76,7 @@ async def _everything_but_a_timeout(admission: Admission, T: SpecTime, arena: In
 
 
 async def _time_out(admission: Admission, arena: Instance) -> bool:
-    """Whether an attempt ended as a timeout; without a Redis of ours, or refused before the deadline, none does."""
+    """Pauses Redis, if Holdfast runs it, during one attempt; returns whether that ended as a timeout."""
     if (store := admission.deployment.store) is None:
         return False
     late = await admission.character()
@@ -117,7 +118,7 @@ async def test_jitter_and_a_stall_leave_one_outcome_for_each_attempt(admission: 
 
 
 async def _mixed_attempts(admission: Admission, count: int) -> list[Instance]:
-    """So many attempts of every kind, each by a character of its own; the instances that they went to."""
+    """Makes `count` attempts of all kinds, each by a character of its own; returns the instances they went to."""
     arena, ghost = await admission.instance(capacity=count // 20), Instance(admission, f"i-{uuid.uuid4().hex[:12]}")
     nobody, culprit = User("nobody", "no-such-bearer"), admission.user()
     share, limit = count // 10, admission.T.count("rate_failures")
@@ -145,20 +146,24 @@ async def _malformed(admission: Admission, arena: Instance, user: User) -> Answe
 
 
 async def _each_told_once(admission: Admission, arenas: list[Instance], sent: int) -> int:
-    """One start, then one outcome, for each attempt that went to these instances; how many ended as a timeout."""
+    """Raises Finding unless each attempt at these instances has one start, then one outcome; returns the timeouts."""
     places = {arena.id for arena in arenas}
 
-    async def told() -> tuple[int, list[list[str]]]:
+    async def recorded() -> tuple[int, list[list[str]]]:
         stories = _stories(admission, places)
         starts = sum(story.count(ATTEMPT) for story in stories.values())
         return starts, [story for key, story in stories.items() if not _is_whole(key, story)][:3]
 
-    await admission.settles(told, (sent, []), why="attempts started, and some of those without exactly one outcome")
+    await admission.settles(
+        recorded,
+        (sent, []),
+        why="attempts started, and some of those without exactly one outcome",
+    )
     return sum(story.count("connection.timeout") for story in _stories(admission, places).values())
 
 
 def _stories(admission: Admission, places: set[str]) -> dict[str | None, list[str]]:
-    """The names of each attempt's events in order, by attemptId or, where a target has none, by the character."""
+    """Returns each attempt's event names in order, by attemptId or, where a target has none, by character."""
     stories: dict[str | None, list[str]] = defaultdict(list)
     for record in _connection_events(admission):
         if record.get("instanceId") in places and (record["event"] == ATTEMPT or record["event"] in OUTCOMES):
@@ -167,7 +172,10 @@ def _stories(admission: Admission, places: set[str]) -> dict[str | None, list[st
 
 
 def _is_whole(key: str | None, story: list[str]) -> bool:
-    """A start and an outcome; the later admitted of a promotion is no second one, and nameless attempts only add up."""
+    """Whether there is a start and one outcome.
+
+    The `admitted` of a later promotion is no second outcome; attempts without an id can only be counted.
+    """
     if key is None:
         return len(story) == 2 * story.count(ATTEMPT)
     promoted = story[1:] == ["connection.queued", "connection.admitted"]
@@ -194,13 +202,13 @@ async def test_placements_and_admissions_are_logged_with_position_and_session(
 
 
 async def _logged(admission: Admission, character: Character, event: str, **said: object) -> None:
-    """One event of this name for this character, no more, that says this."""
+    """Raises Finding unless there is exactly one event of this name for this character, with these fields."""
 
-    async def told() -> list[dict[str, object]]:
+    async def recorded() -> list[dict[str, object]]:
         records = admission.events(event=event, characterId=character.id)
         return [{name: record.get(name) for name in said} for record in records]
 
-    await admission.settles(told, [said], why=f"{event} of one character")
+    await admission.settles(recorded, [said], why=f"{event} of one character")
 
 
 @verifies("AD-OBS-03", isolation="quiet")

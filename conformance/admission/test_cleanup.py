@@ -4,13 +4,14 @@ import asyncio
 import itertools
 import math
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
 ROUNDS = 200
 STALE = 20
@@ -18,7 +19,7 @@ STALE = 20
 
 @verifies("AD-STALE-04", waits="2*stale_reclaim + janitor_check + 8*slack")
 async def test_a_session_resumed_at_the_moment_of_expiry_survives(admission: Admission, T: SpecTime) -> None:
-    """Half of the rounds race the end of a grace, the others the janitor run that finds a silent session."""
+    """Half of the rounds race the end of a grace, the others the cleanup that finds a silent session."""
     arena = await admission.instance(capacity=ROUNDS)
     people = await admission.characters(ROUNDS)
     start, each = T.now(), range(ROUNDS // 2)
@@ -29,7 +30,7 @@ async def test_a_session_resumed_at_the_moment_of_expiry_survives(admission: Adm
 
 
 async def _resume_at_end_of_grace(arena: Instance, character: Character, start: Moment, share: float) -> bool:
-    """Drops follow each other, so that the reconnects do too; each comes a little later in its own grace."""
+    """Drops one after the other; each reconnect comes a little later in its own grace than the one before."""
     T = arena.admission.T
     await T.sleep_until(start, share * ROUNDS / 2 * T.slack / 8, "the rounds before")
     session, socket = await arena.join(character)
@@ -39,7 +40,7 @@ async def _resume_at_end_of_grace(arena: Instance, character: Character, start: 
 
 
 async def _resume_when_stale(arena: Instance, people: list[Character]) -> bool:
-    """One run of the janitor tells when the next ones are due: the sessions go stale right before one of them.
+    """One cleanup shows when the next ones are due; the sessions go stale right before one of them.
 
     The reconnects crowd around that moment, since a janitor that lists first and removes later does not take long.
     Most come before it: what shows of a run is its end.
@@ -59,7 +60,7 @@ async def _resume_when_stale(arena: Instance, people: list[Character]) -> bool:
 
 
 async def _janitor_run(admission: Admission) -> Moment:
-    """When a janitor freed the slot of a session that had never shown a sign of life."""
+    """Returns when the cleanup freed the slot of a session that had never shown a sign of life."""
     arena = await admission.instance(capacity=1)
     await arena.fill(1)
     [waiting] = await arena.line_up(1)
@@ -68,7 +69,7 @@ async def _janitor_run(admission: Admission) -> Moment:
 
 
 async def _survives(arena: Instance, character: Character, token: str) -> bool:
-    """Whether the reconnect succeeded; a session that was resumed and is gone later is a finding."""
+    """Returns whether the reconnect succeeded. Raises Finding if a resumed session is gone later."""
     T = arena.admission.T
     answer = await arena.connect(character, token=token)
     if answer.outcome != "success":
@@ -92,7 +93,7 @@ async def test_waiting_characters_are_no_orphans(admission: Admission, T: SpecTi
 
 
 async def _go_stale(admission: Admission, count: int, capacity: int) -> tuple[Instance, list[Answer]]:
-    """So many sessions through all nodes that never show a sign of life, until they must be gone."""
+    """Makes sessions through all nodes that never show a sign of life, and waits until they must be gone."""
     arena = await admission.instance(capacity)
     people = zip(await admission.characters(count), itertools.cycle(admission.nodes), strict=False)
     sessions = await admission.parallel([lambda c=c, n=n: arena.admit(c, node=n) for c, n in people])  # type: ignore[misc]  # mypy can't see the bound defaults

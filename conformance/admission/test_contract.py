@@ -8,28 +8,29 @@ from typing import Any
 
 import pytest
 
-from holdfast.bridge import Call, in_thread
-from holdfast.check import verifies
+from holdfast.check.bridge import Call, in_thread
+from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.generated import Round, fuzz
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.wire import Answer, Request, refused, success
-from holdfast.contract import Contract, document
-from holdfast.finding import Finding, NotApplicable, expect
-from holdfast.generated import Round, fuzz
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.conformance.shared.wire import Request
+from holdfast.spec.contract import Contract, document
 
-# Per call and kind of data.
+# Generated requests per operation, for valid and for invalid data each.
 EXAMPLES = 5
 
 
 def _speaks_the_contract(admission: Admission) -> None:
-    """Fields that only our own contract demands are judged where the descriptor says that the target has them all."""
+    """Raises NotApplicable unless the descriptor declares the whole contract, which demands more than the spec."""
     if not admission.features.get("openapi"):
         raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
 
 
-# Busy, because a thread that computes slows the loop that all other checks are timed on.
+# Busy: a thread that computes slows the loop on which all other checks are timed.
 @verifies("AD-ADMIT-05", isolation="quiet", busy=True, waits="5*prompt")
 @pytest.mark.parametrize("tag", ["admission", "queue", "administration", "observation"])
 async def test_generated_requests_get_documented_answers(admission: Admission, tag: str) -> None:
@@ -57,22 +58,22 @@ def _fuzz(call: Call, admission: Admission, arena: Instance, tag: str) -> None:
 
 
 def _credentials(admission: Admission) -> dict[str, str]:
-    """A fresh user for each call, so that no lock hides what lies behind it."""
+    """Returns the headers of a fresh user, so that no lock hides the answer."""
     return {"Authorization": f"Bearer {admission.user().bearer}", **admission.admin_headers}
 
 
 @verifies("AD-ADMIT-05", waits="promote_within + wait_tolerance + 2*prompt")
 async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admission, T: SpecTime) -> None:
     _speaks_the_contract(admission)
-    contract, heard = Contract("admission"), list[tuple[Request, Answer]]()
-    admission.listeners.append(lambda request, answer: heard.append((request, answer)))
+    contract, exchanges = Contract("admission"), list[tuple[Request, Answer]]()
+    admission.listeners.append(lambda request, answer: exchanges.append((request, answer)))
 
     await _every_kind_of_refusal(admission, T)
     await _every_other_call(admission, T)
 
-    kinds = {(answer.status, answer.outcome, answer.reason) for _, answer in heard}
+    kinds = {(answer.status, answer.outcome, answer.reason) for _, answer in exchanges}
     assert len(kinds) >= 15, f"too few kinds of answers to speak of: {kinds}"
-    expect(contract.undocumented(heard), set(), why=f"of {len(heard)} answers")
+    expect(contract.undocumented(exchanges), set(), why=f"of {len(exchanges)} answers")
 
 
 async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:

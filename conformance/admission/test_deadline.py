@@ -1,14 +1,14 @@
-"""The 10 s rule (seed §9 Deterministic Outcome): every attempt settles in time, and truly."""
+"""The 10 s rule (seed §9 Deterministic Outcome): every attempt gets an outcome in time, and the true one."""
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, queued, refused, success, timed_out, unavailable
-from holdfast.finding import Finding, Inconclusive, NotApplicable, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
 OUTCOMES = ("success", "queued", "failed", "timeout")
 
@@ -41,7 +41,7 @@ async def test_every_attempt_settles_by_the_deadline_whatever_it_carries(admissi
 
 
 async def _timed_out(admission: Admission, T: SpecTime) -> tuple[Character, Answer, Moment]:
-    """One attempt that a stall holds beyond the deadline, its answer, and when it was sent."""
+    """Makes one attempt that a stall holds beyond the deadline; returns its answer, and when it was sent."""
     arena, character = await admission.instance(), await admission.character()
     [answer], sent = await during_stall(admission, T.stall_long, lambda: arena.connect(character))
     early = answer.received - answer.sent < T.attempt_deadline - T.deadline_slack
@@ -88,7 +88,7 @@ async def test_an_expired_attempt_is_logged_with_its_elapsed_time(admission: Adm
     elapsed = events[0].get("elapsedMs")
     if not isinstance(elapsed, int | float):
         raise Finding(["elapsedMs: a number"], repr(events[0]))
-    # One millisecond less is what rounding down makes of the deadline itself.
+    # Rounding down may take one millisecond off the deadline itself.
     lowest, highest = 1000 * T.attempt_deadline - 1, 1000 * (T.attempt_deadline + T.deadline_slack)
     if not lowest <= elapsed <= highest:
         raise Finding([f"elapsedMs between {lowest:.0f} and {highest:.0f}"], f"elapsedMs {elapsed}")
@@ -106,7 +106,7 @@ async def test_every_outcome_is_told_as_soon_as_it_is_known(admission: Admission
         sent = T.now()
         answer = await arena.connect(character, build=build)
         expect(answer, legal)
-        # Later than a slow admission may take is held back; slower than prompt alone is only slow.
+        # Past the limit of a slow admission it was held back; past the prompt limit alone it was only slow.
         T.at_most("slow_admission", since=sent, seen=_received(answer), what=f"the answer {legal.describe()}")
         T.at_most("prompt", since=sent, seen=_received(answer), what=f"the answer {legal.describe()}")
 
@@ -119,12 +119,12 @@ async def test_a_slow_admission_inside_the_deadline_is_a_success(admission: Admi
 
     on_time = answer.received - sent.lo >= T.attempt_deadline
     if answer.outcome == "timeout" and on_time and healed.hi - sent.lo > T.attempt_deadline - T.deadline_slack:
-        raise Inconclusive(f"the stall lasted {healed.hi - sent.lo:.2f} s, too near to the deadline")
+        raise Inconclusive(f"the stall lasted {healed.hi - sent.lo:.2f} s, too close to the deadline")
     expect(answer, success(), unavailable())
 
 
 async def _settled(admission: Admission) -> tuple[Instance, list[Character], Socket]:
-    """A success, with its socket, a place in line and a refusal, in this order."""
+    """Makes a success (with its socket), a place in line and a refusal, in this order."""
     arena = await admission.instance(capacity=1)
     inside, waiting, outdated = await admission.characters(3)
     _, socket = await arena.join(inside)

@@ -2,15 +2,16 @@
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import queued, refused, status, success
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import queued, refused, success
+from holdfast.conformance.shared.wire import status
 
 STAMPEDE = 200
-# When drain is switched on, in round trips after the attempts were sent: amid each half of the first few.
+# When drain is switched on, in round trips after the attempts were sent: in each half of the first few.
 MOMENTS = (0.25, 0.75, 1.25, 1.75, 2.25)
 
 
@@ -53,7 +54,7 @@ async def test_a_draining_instance_serves_those_already_there(admission: Admissi
 
 
 async def _release(arena: Instance, leaving: Held, line: list[Character]) -> None:
-    """One slot becomes free: the first in line gets it, and the others move up."""
+    """Frees one slot: the first in line gets it, and the others move up."""
     T = arena.admission.T
     freed = T.now()
     expect(await arena.leave(leaving.answer.session_id, leaving.character), status(200))
@@ -65,7 +66,7 @@ async def _release(arena: Instance, leaving: Held, line: list[Character]) -> Non
 
 @verifies("AD-DRAIN-03", isolation="quiet")
 async def test_drain_concerns_one_instance_and_can_be_switched_off(admission: Admission) -> None:
-    """Quiet, since a flag that all instances share could be switched off by another check at the right moment."""
+    """Quiet: a target with one flag for all instances might be saved by another check that switches it off."""
     draining, other = await admission.instance(capacity=1), await admission.instance(capacity=1)
     first, second, third = await admission.characters(3)
     await draining.drain()
@@ -83,7 +84,7 @@ async def test_no_newcomer_of_a_stampede_joins_after_the_acknowledgement(admissi
     await arena.hold()
     waiting, *crowd = await admission.characters(1 + STAMPEDE)
     await arena.enqueue(waiting)
-    stampede = asyncio.ensure_future(admission.parallel([lambda c=c: arena.connect(c) for c in crowd]))  # type: ignore[misc]  # mypy can't see the bound default
+    stampede = admission.beside(admission.parallel([lambda c=c: arena.connect(c) for c in crowd]))  # type: ignore[misc]  # mypy can't see the bound default
     acknowledged = await arena.drain()
     depth = (await arena.status(waiting)).depth
     answers = await stampede
@@ -120,7 +121,7 @@ async def test_attempts_in_flight_do_not_join_after_the_acknowledgement(admissio
 
 
 async def _full(admission: Admission) -> tuple[Instance, Character]:
-    """A full instance, and one character that waits and can tell its depth."""
+    """Returns a full instance, and a waiting character whose polls show the depth."""
     arena = await admission.instance(capacity=1)
     await arena.hold()
     [waiting] = await arena.line_up(1)
@@ -128,19 +129,19 @@ async def _full(admission: Admission) -> tuple[Instance, Character]:
 
 
 async def _drain_amid(arena: Instance, waiting: Character, crowd: list[Character], after: float) -> None:
-    """Newcomers come through the slow node while drain is switched on, and watched, through the other."""
+    """Lets newcomers connect through the slow node while drain is switched on through the other."""
     T = arena.admission.T
     slow, swift, *_ = arena.admission.nodes
     sent = T.now()
     attempts = asyncio.gather(*(arena.connect(character, node=slow) for character in crowd))
-    await T.sleep_until(sent, after, "the attempts to be under way")
+    await T.sleep_until(sent, after, "the attempts to be in flight")
     await arena.drain(node=swift)
     depth = (await arena.status(waiting, node=swift)).depth or 0
     answers = await attempts
     now = (await arena.status(waiting, node=swift)).depth
     if now is None or now > depth:
-        told = ", ".join(answer.describe() for answer in answers)
-        raise Finding([f"depth {depth}, that of the acknowledgement"], f"depth {now}; the newcomers were told: {told}")
+        shown = ", ".join(answer.describe() for answer in answers)
+        raise Finding([f"depth {depth}, as at the acknowledgement"], f"depth {now}; answers to the newcomers: {shown}")
 
 
 @verifies("AD-DRAIN-04")

@@ -1,21 +1,21 @@
 """Gauges (seed §4 Observability Taxonomy, §10): sessions that hold a slot, the depth of the queue, and its peak."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, moment
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission
 from holdfast.conformance.admission.wire import success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
 SESSIONS, DEPTH, PEAK = "session_active_current", "queue_depth_current", "queue_depth_peak"
 
 
 def _gauge(admission: Admission, name: str) -> Callable[[], Awaitable[float]]:
-    """A gauge is the cluster's value, whichever node shows it."""
+    """Returns a function that reads the gauge; any node will do, because a gauge is the cluster's value."""
 
     async def look() -> float:
         return (await admission.metrics()).total(name)
@@ -44,7 +44,7 @@ async def test_the_session_gauge_counts_who_holds_a_slot(admission: Admission) -
 
 @verifies("AD-OBS-07", isolation="quiet", waits="stale_reclaim + slack + promote_within")
 async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: Admission, T: SpecTime) -> None:
-    """Nobody scrapes while six wait: a peak that is taken at scrape time never sees them."""
+    """Nothing is scraped while six wait: a peak that is taken at scrape time would miss them."""
     arena, depth, peak = await admission.instance(capacity=1), _gauge(admission, DEPTH), _gauge(admission, PEAK)
     sessions = _gauge(admission, SESSIONS)
     empty, start, highest = await admission.sessions_of_others(), await depth(), await peak()
@@ -55,8 +55,8 @@ async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: A
     await admission.settles(depth, start, why="all have been promoted")
 
     first, second = await arena.line_up(2)
-    told = (await arena.status(second)).depth
-    expect(told, 2, why="depth of status")
+    polled = (await arena.status(second)).depth
+    expect(polled, 2, why="depth of status")
     await admission.settles(depth, start + 2, why="as deep as status says")
     await admission.settles(peak, *_peaks(highest, 6), why="the peak is kept")
     for character in (first, second):
@@ -69,7 +69,7 @@ async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: A
 
 
 def _peaks(highest: float, reached: int) -> set[float]:
-    """One peak over all instances, or one for each, which add up."""
+    """Returns the legal peaks: one over all instances, or the sum of one per instance."""
     return {max(highest, reached), highest + reached}
 
 
@@ -108,13 +108,17 @@ async def _start_on_all_nodes(admission: Admission) -> tuple[float, float]:
 
 async def _all_show(admission: Admission, sessions: float, depth: float, why: str) -> None:
     wanted = [(sessions, depth)] * len(admission.nodes)
-    await admission.settles(lambda: _on_all_nodes(admission), wanted, why=f"sessions and depth by node: {why}")
+    await admission.settles(
+        lambda: _on_all_nodes(admission),
+        wanted,
+        why=f"sessions and depth by node: {why}",
+    )
 
 
 async def _return_to(
     admission: Admission, T: SpecTime, start: tuple[float, float], within: float, since: Moment
 ) -> None:
-    """Scraped no oftener than needed: how soon the cleanup comes is the business of other requirements."""
+    """Waits until all nodes show the start values again; how soon the cleanup comes is judged by other rows."""
 
     async def back() -> bool:
         return set(await _on_all_nodes(admission)) == {start}
@@ -132,12 +136,12 @@ async def test_a_crash_amid_churn_leaves_no_trace_in_the_gauges(admission: Admis
         await arena.join(character, node=crashing)
     line = await arena.line_up(3)
     await _all_show(admission, sessions + len(people), depth + len(line), "before the crash")
-    churn = asyncio.ensure_future(
+    churn = admission.beside(
         admission.parallel([partial(arena.connect, character, node=crashing) for character in newcomers])
     )
-    await admission.deployment.nodes[crashing].kill()
+    await admission.kill(crashing)
     await churn
-    await admission.deployment.nodes[crashing].restart()
+    await admission.restart(crashing)
     for character in (*line, *newcomers):
         await arena.unqueue(character)
 

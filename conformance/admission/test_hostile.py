@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast import byhand
-from holdfast.bridge import Call, in_thread
-from holdfast.check import verifies
+from holdfast.check import raw_http
+from holdfast.check.bridge import Call, in_thread
+from holdfast.check.finding import expect
+from holdfast.check.generated import json_values, try_examples
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.wire import coded, refused, status, success, turned_away
-from holdfast.finding import expect
-from holdfast.generated import json_values, try_examples
+from holdfast.conformance.admission.wire import coded, refused, success, turned_away
+from holdfast.conformance.shared.wire import status
 
-# A hundred requests are done in a second, but not on a machine that is busy otherwise.
+# A hundred requests take a second, but longer on a machine that also runs other work.
 WORK = "5*prompt"
 DRAIN = "/admin/drain-mode/instance/{}"
 NESTED = 5_000
-# Above Python's own limit for turning digits into a number, which is where servers stumble.
+# Above Python's own limit for turning digits into a number, at which servers tend to fail.
 DIGITS = "9" * 5_000
 OVERSIZED = 10_000_000
 EXAMPLES = 60
@@ -33,7 +34,7 @@ NO_OBJECT = [
     b'{"characterId": "' + b"a" * 100, b"[" * NESTED, b"[" * NESTED + b"]" * NESTED,
 ]  # fmt: skip
 
-# What may stand for characterId, as JSON text, and is no character.
+# JSON texts in the place of characterId that name no character.
 NO_CHARACTER = [
     "1", "true", "1.5", "-1", "1e999", "NaN", "[]", "{}", '["x"]', '{"$ne": null}', '""', "null", '"*"', '"a:b"',
     '"💥"', '"\\u0000"', '"\\ud800"', '"../x"', '"\\r\\nSET x 1"', DIGITS, f'"{"a" * 30_000}"',
@@ -42,7 +43,7 @@ NO_CHARACTER = [
 NO_BUILD = ["1", "true", "[]", "{}", '"\\u0000"', '"\\ud800"', DIGITS, f'"{"a" * 30_000}"']
 NO_TOKEN = [*NO_BUILD, '"x"', '"*"']
 
-# What may stand for an instance id in the path, as it goes over the wire; the mark would show in a key name.
+# Texts in the place of an instance id in the path, as sent; the mark would show in a key name.
 MARK = "evil"
 NO_INSTANCE = [
     "evil%40id%2A", "evil%00", "evil%00b", "..%2F..%2Fevil", "evil%2Fb", "evil%0d%0aX-Evil:1", "evil%20b", "evil%ff%fe",
@@ -63,7 +64,7 @@ NO_CREDENTIALS = [
 
 @dataclass(frozen=True)
 class Trial:
-    """One hostile request, written by hand, because an HTTP library would mend the path and refuse the headers."""
+    """One hostile request, sent as raw bytes: an HTTP library would correct the path and refuse the headers."""
 
     method: str
     path: str
@@ -76,7 +77,7 @@ class Trial:
 
 async def _try_all(admission: Admission, trials: Iterable[Trial], *legal: Any) -> None:
     async def attempt(trial: Trial) -> None:
-        request = byhand.request(trial.method, trial.path, trial.headers, trial.body)
+        request = raw_http.request(trial.method, trial.path, trial.headers, trial.body)
         expect(await rawtcp.exchange(admission, [request]), *legal, why=trial.describe())
 
     await admission.parallel([functools.partial(attempt, trial) for trial in trials], at_once=8)
@@ -87,12 +88,12 @@ def _as(user: User | None, **headers: str) -> dict[str, str]:
 
 
 def _body(**texts: str) -> bytes:
-    """A JSON object with these JSON texts pasted in as they are."""
+    """Returns a JSON object with these JSON texts inserted as they are."""
     return ("{" + ", ".join(f'"{name}": {text}' for name, text in texts.items()) + "}").encode("utf-8")
 
 
 def _attempt(admission: Admission, arena: Instance, body: bytes, user: User | None = None) -> Trial:
-    """Each by a user of its own unless told, so that no lock hides what lies behind it."""
+    """Returns an attempt, by a user of its own unless one is given, so that no lock hides the answer."""
     return Trial("POST", f"/instances/{arena.id}/connect", _as(user or admission.user()), body)
 
 
@@ -132,7 +133,7 @@ async def test_a_body_of_another_content_type_gets_a_code(admission: Admission) 
 
 @verifies("AD-ADMIT-05")
 async def test_ten_megabytes_are_refused_or_cut_off(admission: Admission) -> None:
-    """A server may end the connection instead of reading on, and then nobody hears its answer."""
+    """A server may end the connection instead of reading on, and then its answer is lost."""
     async with bystanders(admission) as present:
         character, base = await admission.character(), f"/instances/{present.arena.id}"
         sound = _body(characterId=json.dumps(character.id), clientBuild=json.dumps(admission.build))

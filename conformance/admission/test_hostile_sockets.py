@@ -5,20 +5,21 @@ import functools
 import json
 from collections.abc import Awaitable, Callable
 
-from holdfast import byhand
-from holdfast.check import verifies
+from holdfast.check import raw_http
+from holdfast.check.finding import expect
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.rawtcp import frame
-from holdfast.conformance.admission.wire import status, success
-from holdfast.finding import expect
+from holdfast.conformance.admission.wire import success
+from holdfast.conformance.shared.wire import status
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 LARGE = 5_000_000
 NESTED = b"[" * 5_000 + b"]" * 5_000
 
-# Sound frames with nothing sensible in them.
+# Valid frames whose content means nothing.
 NONSENSE = {
     "binary": frame(BINARY, b"\x00\x01\x02"),
     "binary heartbeat": frame(BINARY, b'{"type": "heartbeat"}'),
@@ -38,7 +39,7 @@ NONSENSE = {
     "in fragments": frame(TEXT, b'{"type": ', first=0) + frame(CONTINUATION, b'"evil"}'),
 }
 
-# Frames that RFC 6455 forbids, or that are larger than anything a session has to say.
+# Frames that RFC 6455 forbids, or that are larger than any message of a session.
 FORBIDDEN = {
     "unmasked": frame(TEXT, b"{}", masked=False),
     "reserved opcode": frame(0x3, b"x"),
@@ -62,7 +63,7 @@ FORBIDDEN = {
 
 @verifies("AD-ADMIT-06", waits="wait_tolerance")
 async def test_frames_without_sense_end_no_session(admission: Admission) -> None:
-    """A target may ignore such a frame or close the socket; the session stays its owner's either way."""
+    """A target may ignore such a frame or close the socket; in both cases the owner keeps the session."""
 
     async def send(arena: Instance, name: str, data: bytes) -> None:
         character = await admission.character()
@@ -78,7 +79,7 @@ async def test_frames_without_sense_end_no_session(admission: Admission) -> None
 
 @verifies("AD-ADMIT-06", waits="wait_tolerance")
 async def test_forbidden_frames_end_no_session(admission: Admission) -> None:
-    """After these the connection is beyond repair; what is left is a lost client, who may come back."""
+    """These break the connection for good; to the target the client is lost, and it may reconnect."""
 
     async def send(arena: Instance, name: str, data: bytes) -> None:
         character = await admission.character()
@@ -140,7 +141,7 @@ async def test_broken_upgrades_are_refused(admission: Admission) -> None:
         ("POST", {}),
     ]
     for method, headers in broken:
-        answer = await rawtcp.exchange(admission, [byhand.request(method, path, sound | headers)])
+        answer = await rawtcp.exchange(admission, [raw_http.request(method, path, sound | headers)])
         expect(answer, status(*range(400, 500)), why=f"{method} with {headers}")
     socket = await arena.attach(session.session_id, character)
     await socket.beat()

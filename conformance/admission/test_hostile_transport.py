@@ -1,18 +1,19 @@
-"""Broken, slow and unfinished HTTP: whatever the bytes, the node lives on, and only whole requests count."""
+"""Broken, slow and unfinished HTTP: whatever the bytes, the node keeps serving, and only whole requests count."""
 
 import asyncio
 import json
 
-from holdfast import byhand
-from holdfast.check import verifies
+from holdfast.check import raw_http
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import status, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import success
+from holdfast.conformance.shared.wire import status
 
 HANGING = 20
 PIECES = 8
@@ -20,18 +21,18 @@ CLIENT_ERROR = tuple(range(400, 500))
 
 
 def _connect(admission: Admission, arena: Instance, character: Character, **headers: str) -> tuple[bytes, bytes]:
-    """A sound attempt, head and body apart."""
+    """Returns head and body of a valid attempt."""
     body = json.dumps({"characterId": character.id, "clientBuild": admission.build}).encode()
-    said = {"Authorization": f"Bearer {character.user.bearer}", "Content-Length": str(len(body)), **headers}
-    return byhand.request("POST", f"/instances/{arena.id}/connect", said), body
+    sent = {"Authorization": f"Bearer {character.user.bearer}", "Content-Length": str(len(body)), **headers}
+    return raw_http.request("POST", f"/instances/{arena.id}/connect", sent), body
 
 
 @verifies("AD-ADMIT-06")
 async def test_broken_requests_are_refused_or_cut_off(admission: Admission) -> None:
-    """Below the level of a request there is nobody to tell a code: a bare 4xx or the end of the connection will do."""
+    """Bytes that are no request have no caller to answer with a code: a bare 4xx or no answer is legal."""
     async with bystanders(admission) as present:
         path = f"/instances/{present.arena.id}/connect"
-        for head in byhand.BROKEN_HEADS:
+        for head in raw_http.BROKEN_HEADS:
             answer = await rawtcp.exchange(admission, [head.format(path=path).encode("latin-1")], last=True)
             expect(answer, status(0, *CLIENT_ERROR), why=f"{head[:80]!r}")
 
@@ -73,8 +74,8 @@ async def test_slow_clients_are_served_and_hold_nobody_up(admission: Admission, 
     head, body = _connect(admission, arena, slow)
     step = -(-len(body) // PIECES)
     pieces = [head, *(body[start : start + step] for start in range(0, len(body), step))]
-    held = [asyncio.ensure_future(_hang(admission, arena, character)) for character in hanging]
-    dribble = asyncio.ensure_future(rawtcp.exchange(admission, pieces, pause=T.wait_tolerance / PIECES))
+    held = [admission.beside(_hang(admission, arena, character)) for character in hanging]
+    dribble = admission.beside(rawtcp.exchange(admission, pieces, pause=T.wait_tolerance / PIECES))
 
     for character in await admission.characters(3):
         answer = await arena.connect(character)

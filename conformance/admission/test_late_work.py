@@ -4,24 +4,25 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.keys import Keys
-from holdfast.conformance.admission.wire import Answer, queued, refused, status, success, timed_out, unavailable
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import Answer, queued, refused, success, timed_out, unavailable
+from holdfast.conformance.shared.wire import status
 
-# Late work is either run by Redis when the stall is over, or at once, with only the answer late.
-BOTH_WAYS = pytest.mark.parametrize("direction", ["both", "down"])
+# Redis runs late work either after the stall, or at once with only the answer late.
+BOTH_DIRECTIONS = pytest.mark.parametrize("direction", ["both", "down"])
 
 
 async def _expired(
     admission: Admission, T: SpecTime, direction: str, *calls: Callable[[], Awaitable[Answer]]
 ) -> Moment:
-    """All these attempts answered in vain during a stall; returns when it was over."""
+    """Makes the attempts during a stall; all must end as timeout or unavailable. Returns when it was over."""
     answers, sent = await during_stall(admission, T.stall_long, *calls, direction=direction)
     healed = T.now()
     for answer in answers:
@@ -31,14 +32,14 @@ async def _expired(
 
 
 async def _undone(T: SpecTime, healed: Moment, look: Callable[[], Awaitable[bool]], *, what: str) -> None:
-    """Look once when the late work should be undone; until later only to tell slow from never."""
+    """Looks once when late work should be undone; then goes on looking, only to tell slow from never."""
     await T.sleep_until(healed, T.undo_settle, "late work to be undone")
     if not await look():
         _, seen = await T.until(look, give_up=T.prompt_never, what=what)
         T.at_most("undo_settle", since=healed, seen=seen, what=what)
 
 
-@BOTH_WAYS
+@BOTH_DIRECTIONS
 @verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle")
 async def test_a_timed_out_attempt_holds_no_slot(admission: Admission, T: SpecTime, direction: str) -> None:
     arena = await admission.instance(capacity=2)
@@ -53,7 +54,7 @@ async def test_a_timed_out_attempt_holds_no_slot(admission: Admission, T: SpecTi
     expect(await arena.connect(third), queued(position=0, depth=1), why="the instance takes no more than its capacity")
 
 
-@BOTH_WAYS
+@BOTH_DIRECTIONS
 @verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle")
 async def test_a_timed_out_attempt_holds_no_place_in_line(admission: Admission, T: SpecTime, direction: str) -> None:
     arena = await admission.instance(capacity=1)
@@ -70,7 +71,7 @@ async def test_a_timed_out_attempt_holds_no_place_in_line(admission: Admission, 
     expect(await arena.connect(late), queued(position=1, depth=2), why="tried again, it joins at the tail")
 
 
-@BOTH_WAYS
+@BOTH_DIRECTIONS
 @verifies("AD-TIME-05", isolation="disruptive", waits="stall_long + undo_settle + wait_tolerance")
 async def test_a_timed_out_reconnect_or_replacement_changes_nothing(
     admission: Admission, T: SpecTime, direction: str
@@ -96,7 +97,7 @@ async def test_a_timed_out_reconnect_or_replacement_changes_nothing(
     expect(await arena.leave(old.session_id, running), status(200), why="its session has the old id")
 
 
-@BOTH_WAYS
+@BOTH_DIRECTIONS
 @verifies("AD-TIME-05", part=2, isolation="disruptive", waits="stall_long + undo_settle")
 async def test_a_timed_out_attempt_leaves_no_record(admission: Admission, T: SpecTime, direction: str) -> None:
     free, full = await admission.instance(), await admission.instance(capacity=1)
@@ -114,7 +115,7 @@ async def test_a_timed_out_attempt_leaves_no_record(admission: Admission, T: Spe
 
 
 async def _records(keys: Keys, arena: Instance, character: Character) -> tuple[int, int, str | None, int]:
-    """Marker, queue entry and place of the character, and the slots that are taken."""
+    """Returns marker, queue entry and place of the character, and how many slots are taken."""
     return (
         await keys.ask("EXISTS", keys.name("session_char", character.id)),
         await keys.ask("EXISTS", keys.name("queue_entry", character.id)),

@@ -4,14 +4,15 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance, moment
+from holdfast.check.finding import Absent, Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.limiter import expect_locked
-from holdfast.conformance.admission.wire import Request, locked, queued, refused, success
-from holdfast.finding import Absent, Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import locked, queued, refused, success
+from holdfast.conformance.shared.wire import Request, moment
 
 WAIT, LATENCY = "queue_wait_seconds", "admission_latency_seconds"
 FAMILIES = {
@@ -30,7 +31,7 @@ MISMATCHED = 20
 
 
 async def _attempts(admission: Admission) -> dict[str, float]:
-    """connection_attempt_total by outcome; series that were never counted up are left out."""
+    """Returns connection_attempt_total by outcome, without series that are zero."""
     found: dict[str, float] = {}
     for metrics in await admission.metrics_of_all():
         for reason, value in metrics.series("connection_attempt_total", "reason").items():
@@ -60,7 +61,9 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
         before = await _attempts(admission)
         expect(await attempt(), legal)
         await admission.settles(
-            _rise(admission, before), {reason: 1.0}, why=f"rise by an attempt that ends as {reason}"
+            _rise(admission, before),
+            {reason: 1.0},
+            why=f"rise by an attempt that ends as {reason}",
         )
 
 
@@ -79,7 +82,11 @@ async def test_promotions_and_ends_of_sessions_are_no_attempts(admission: Admiss
         await arena.admitted(character, within=T.promote_never, since=freed)
 
     wanted = {"success": 2.0, "queued": 4.0, "failed": 1.0}
-    await admission.settles(_rise(admission, before), wanted, why="rise by 7 attempts, 4 promotions and 4 leaves")
+    await admission.settles(
+        _rise(admission, before),
+        wanted,
+        why="rise by 7 attempts, 4 promotions and 4 leaves",
+    )
 
 
 @verifies("AD-OBS-08", isolation="quiet", waits="poll_interval + promote_within")
@@ -110,7 +117,11 @@ async def _wait_is_observed(
     waits, total = (await _counts(admission))[0], await admission.total(f"{WAIT}_sum")
     freed = moment(await arena.leave(held.answer.session_id, held.character))
     _, promoted = await arena.admitted(waiting, within=T.promote_never, since=freed)
-    await admission.settles(lambda: admission.total(f"{WAIT}_count"), waits + 1, why=f"{WAIT}_count at promotion")
+    await admission.settles(
+        lambda: admission.total(f"{WAIT}_count"),
+        waits + 1,
+        why=f"{WAIT}_count at promotion",
+    )
     observed, waited = await admission.total(f"{WAIT}_sum") - total, promoted.since(placed)
     if not waited.lo - T.wait_tolerance <= observed <= waited.hi + T.wait_tolerance:
         raise Finding([f"{WAIT}_sum rises by {waited.lo:.2f} to {waited.hi:.2f}"], f"it rose by {observed:g}")
@@ -119,7 +130,11 @@ async def _wait_is_observed(
 async def _direct_admission_is_observed(admission: Admission, T: SpecTime, free: Instance, direct: Character) -> None:
     admissions, total = (await _counts(admission))[1], await admission.total(f"{LATENCY}_sum")
     answer = await free.admit(direct)
-    await admission.settles(lambda: admission.total(f"{LATENCY}_count"), admissions + 1, why=f"{LATENCY}_count")
+    await admission.settles(
+        lambda: admission.total(f"{LATENCY}_count"),
+        admissions + 1,
+        why=f"{LATENCY}_count",
+    )
     observed, seen = await admission.total(f"{LATENCY}_sum") - total, answer.received - answer.sent
     if not 0 <= observed <= seen + T.deadline_slack:
         raise Finding([f"{LATENCY}_sum rises by no more than the client's {seen:.3f}"], f"it rose by {observed:g}")

@@ -1,4 +1,4 @@
-"""Random sequences of calls against the model: after every step the target stands as queue and session rules say."""
+"""Random sequences of calls against the model: after each step the target's state follows its rules."""
 
 import asyncio
 import time
@@ -10,20 +10,21 @@ import hypothesis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from holdfast.bridge import Call, in_thread
-from holdfast.check import verifies
+from holdfast.check.bridge import Call, in_thread
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.model import Model, Room
-from holdfast.conformance.admission.wire import Answer, status, success
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import Answer, success
+from holdfast.conformance.shared.wire import status
 
 EXAMPLES, STEPS = 15, 20
 ENOUGH_STEPS = 20
 PEOPLE, ROOMS = ("a", "b", "c", "d", "e"), ("i1", "i2")
 NTH = st.integers(0, len(PEOPLE) - 1)
-# Every play starts with one inside and two waiting, one inside elsewhere and one still outside.
+# Every play starts with one inside and two waiting, one inside elsewhere and one outside.
 OPENING = (("a", "i1"), ("b", "i1"), ("c", "i1"), ("d", "i2"))
 
 
@@ -46,11 +47,11 @@ async def test_any_sequence_of_calls_leaves_queue_and_sessions_as_the_rules_say(
 
 
 class EnoughError(Exception):
-    """The time for the search is over; what it has found so far will do."""
+    """Raised when the time for the search is over; what it has found so far counts."""
 
 
 class Search:
-    """All examples of one check, within a budget of time; keeps the shortest sequence that broke a rule."""
+    """Tries the examples of one check within a time budget; keeps the shortest sequence that broke a rule."""
 
     def __init__(self, admission: Admission, T: SpecTime) -> None:
         self.admission = admission
@@ -79,7 +80,7 @@ class Search:
         run_state_machine_as_test(seeded, settings=settings)  # type: ignore[arg-type]  # any factory will do
 
     def keep_to_the_budget(self) -> None:
-        """A slow machine ends the search early; a broken rule leaves a while to find a shorter way to it."""
+        """Raises EnoughError when the time is up; after a broken rule, some time is left to find a shorter sequence."""
         searching = time.monotonic() < self._started + 1.5 * EXAMPLES * self.T.prompt
         shrinking = time.monotonic() < self._found_at + self.T.prompt_never
         if not (shrinking if self.found else searching):
@@ -88,9 +89,12 @@ class Search:
     def record(self, story: list[str], failure: AssertionError) -> None:
         self._found_at = self._found_at or time.monotonic()
         if self.found is None or len(story) <= self._length:
-            told = failure if isinstance(failure, Finding) else Finding(["the rules kept"], str(failure))
-            why = f"{told.why}; " if told.why else ""
-            self.found, self._length = Finding(told.expected, told.seen, f"{why}after: {'; '.join(story)}"), len(story)
+            broken = failure if isinstance(failure, Finding) else Finding(["the rules kept"], str(failure))
+            why = f"{broken.why}; " if broken.why else ""
+            self.found, self._length = (
+                Finding(broken.expected, broken.seen, f"{why}after: {'; '.join(story)}"),
+                len(story),
+            )
 
 
 class Play:
@@ -117,7 +121,7 @@ class Play:
         return play
 
     async def step(self, work: Callable[..., Awaitable[None]], *args: Any) -> None:
-        """Sessions of a play have no sockets, so it has to end before they count as stale."""
+        """Does one step, unless the play is over: its sessions have no sockets, so it must end before they go stale."""
         self._search.keep_to_the_budget()
         stale = self._search.T.stale_limit
         if self._broken or self._age() > stale / 2:
@@ -141,13 +145,13 @@ class Play:
         return [who for who in PEOPLE if self.model.home(who) and not self.model.in_limbo(who)]
 
     def replaceable(self) -> list[str]:
-        """Drain makes no replacement."""
+        """Returns who may replace their session; nobody on a draining instance."""
         return [who for who in self.inside() if not self.model.rooms[self.model.home(who) or ""].draining]
 
     def rivals(self, leaver: str) -> list[str]:
-        """Who may try for the slot that this one leaves: those in line for it and those outside.
+        """Returns who may try for the slot that this one leaves: those in line for it and those outside.
 
-        With a passed-over entry in that line it is open whether it makes a newcomer wait.
+        Nobody if the line has a passed-over entry: whether that makes a newcomer wait is open.
         """
         model = self.model
         here = (None, model.home(leaver))
@@ -175,7 +179,7 @@ class Play:
         await self._compare(limbo, promoted, who)
 
     async def race(self, leaver: str, who: str) -> None:
-        """Both calls at the same instant: whichever comes first, nobody overtakes."""
+        """Makes both calls at the same instant: whichever comes first, nobody overtakes."""
         limbo, where = set(self.model.limbo()), self.model.home(leaver) or ""
         legal, promoted = self.model.race(leaver, who)
         connecting = self._arenas[where].connect(self._people[who])
@@ -184,8 +188,8 @@ class Play:
         expect(left, status(200))
         expect(answer, *legal)
         self._note_session(who, answer)
-        told = [who] if answer.outcome == "success" else []
-        await self._compare(limbo, [other for other in promoted if other not in told], leaver, who)
+        answered = [who] if answer.outcome == "success" else []
+        await self._compare(limbo, [other for other in promoted if other not in answered], leaver, who)
 
     async def unqueue(self, who: str) -> None:
         limbo, where = set(self.model.limbo()), self.model.post(who) or ""
@@ -195,7 +199,7 @@ class Play:
         await self._compare(limbo, [], who)
 
     async def replace(self, who: str) -> None:
-        """The session changes, nothing else does; whether an offer is made at all, other checks judge."""
+        """Replaces its session, which must change nothing else. Other checks judge whether an offer is made at all."""
         where = self.model.home(who) or ""
         arena, character = self._arenas[where], self._people[who]
         legal = self.model.connect(who, where)
@@ -233,7 +237,7 @@ class Play:
         await self._compare(limbo, [], who)
 
     async def end(self) -> None:
-        """Whoever the model has inside does have a session to leave."""
+        """Takes everybody out; whoever is inside by the model must have a session to leave."""
         for who in PEOPLE:
             if post := self.model.post(who):
                 await self._arenas[post].unqueue(self._people[who])
@@ -243,7 +247,7 @@ class Play:
                 expect(await self._leave(who, home), status(200))
 
     async def _compare(self, limbo: set[tuple[str, str]], promoted: list[str], *involved: str) -> None:
-        """Wait for what promotion has to do, then poll who waits and who took part in the step."""
+        """Waits for the promotions, then polls those who wait and those involved, and compares with the model."""
         for who in promoted:
             home = self._arenas[self.model.home(who) or ""]
             answer, _ = await home.admitted(self._people[who], within=self._search.T.promote_never)
@@ -279,7 +283,7 @@ class Play:
             expect(poll, status(404), why=f"{who} neither waits on {where} nor is in session there")
 
     def _may_be_refused(self, who: str, outcome: str) -> bool:
-        """A target may count every refusal as a failure; nobody comes near the lock."""
+        """Returns whether a further refusal is safe: a target may count each as a failure and lock the user."""
         self._refusals[who] += outcome == "failed"
         return outcome != "failed" or self._refusals[who] < self._search.T.count("rate_failures")
 
@@ -301,7 +305,7 @@ class Play:
 class Machine(RuleBasedStateMachine):
     """Draws the steps; `nth` picks among those for whom the step makes sense.
 
-    What is drawn never depends on what happened: a slow machine that cuts a play short must not look like a flaky test.
+    What is drawn never depends on what happened, because a play that a slow machine cuts short must not look flaky.
     """
 
     def __init__(self, search: Search, call: Call) -> None:
@@ -367,5 +371,5 @@ def _said(answer: Answer) -> str:
 
 
 def _pick(people: list[str], nth: int) -> list[str]:
-    """The nth of them, counted around; nobody when there is nobody."""
+    """Returns the nth of them, modulo their number, in a list; an empty list if there is nobody."""
     return [people[nth % len(people)]] if people else []

@@ -5,7 +5,9 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.faults import in_time, redis_down, service_back, stalled
 from holdfast.conformance.admission.identities import Character
@@ -14,13 +16,11 @@ from holdfast.conformance.admission.wire import (
     Like,
     queued,
     refused,
-    status,
     success,
     timed_out,
     unavailable,
 )
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import status
 
 REFUSALS = 20
 NEWCOMERS = 20
@@ -29,7 +29,7 @@ NEWCOMERS = 20
 async def _refused_in_time(
     admission: Admission, T: SpecTime, fault: AbstractAsyncContextManager[object], *legal: Like
 ) -> None:
-    """The first attempt after the fault began, many more at once, and a poll: each is told when to try again."""
+    """Makes an attempt right after the fault began, many more at once, and a poll; each must say when to try again."""
     arena = await admission.instance(capacity=1)
     await arena.hold()
     [waiting] = await arena.line_up(1)
@@ -50,7 +50,7 @@ async def _refused_in_time(
 
 
 def _same_hint(answer: Answer) -> None:
-    """A refusal says the same in header and body; a timeout needs no hint."""
+    """Raises Finding unless header and body of a refusal agree on when to try again; a timeout needs neither."""
     if answer.status == 503:
         expect(answer.headers.get("Retry-After"), str(answer.retry_after), why="Retry-After, as retryAfterSeconds")
 
@@ -101,12 +101,12 @@ async def test_nothing_is_admitted_queued_or_replaced_without_redis(admission: A
 async def _unknown_so_far(
     free: Instance, to_free: list[Character], full: Instance, to_full: list[Character], waiting: int
 ) -> None:
-    """None of these newcomers has a session or a place; the first `waiting` on the full instance kept theirs."""
+    """Raises Finding if a newcomer has a session or a place; only the first `waiting` on the full instance may."""
     for character in to_free:
-        expect(await free.status(character), status(404), why="it was not told of a place")
-        expect(await free.connect(character), success(), why="it was not told of a session")
+        expect(await free.status(character), status(404), why="no answer gave it a place")
+        expect(await free.connect(character), success(), why="no answer gave it a session")
     for character in to_full[waiting:]:
-        expect(await full.status(character), status(404), why="it was not told of a place")
+        expect(await full.status(character), status(404), why="no answer gave it a place")
     for position, character in enumerate(to_full):
         expect(await full.connect(character), queued(position=position), why="nobody else came to the line")
 

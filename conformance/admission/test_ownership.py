@@ -1,15 +1,16 @@
-"""Ownership (seed §7 Security Considerations): whoever is not the owner changes nothing and learns nothing."""
+"""Ownership (seed §7 Security Considerations): a caller who is not the owner changes nothing and learns nothing."""
 
 from collections.abc import Iterable
 
-from holdfast.check import verifies
+from holdfast.check.finding import NotApplicable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.keys import Command
-from holdfast.conformance.admission.wire import Request, queued, refused, status, success, turned_away
-from holdfast.finding import NotApplicable, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import queued, refused, success, turned_away
+from holdfast.conformance.shared.monitor import Command
+from holdfast.conformance.shared.wire import Request, status
 
 RECORDS = ("session_char", "session_data", "session_instance", "session_reconnect", "queue_pending", "queue_entry")
 
@@ -59,7 +60,7 @@ async def test_no_record_is_written_on_behalf_of_a_stranger(admission: Admission
     ids = [session.session_id, *(character.id for _, character in places)]
 
     def touching(recorded: Iterable[Command]) -> list[str]:
-        # Other writes are the target's own affair (limiter, log); so are those that concern nobody here.
+        # Other writes (limiter, log) are the target's own; those about other characters do not count.
         return [
             " ".join(command.words)
             for command in recorded
@@ -79,8 +80,8 @@ async def test_a_stolen_reconnection_token_is_refused_and_stays_with_its_owner(a
     await admission.lose(socket)
 
     expect(await arena.connect(character, token=session.token, as_user=admission.user()), refused())
-    theirs = await admission.character()
-    expect(await arena.connect(theirs, token=session.token), refused(), why="with a character of the thief's own")
+    foreign = await admission.character()
+    expect(await arena.connect(foreign, token=session.token), refused(), why="with a character of the thief's own")
     expect(await arena.connect(character, token=session.token), success(session.session_id))
 
 
@@ -108,9 +109,9 @@ async def test_a_stolen_replacement_token_is_refused_and_stays_with_its_owner(ad
     assert offer, "the owner got no replacement token"
 
     expect(await arena.connect(character, replace=offer, as_user=admission.user()), refused())
-    theirs = await admission.character()
-    await arena.admit(theirs)
-    expect(await arena.connect(theirs, replace=offer), refused(), why="with a running session of the thief's own")
+    foreign = await admission.character()
+    await arena.admit(foreign)
+    expect(await arena.connect(foreign, replace=offer), refused(), why="with a running session of the thief's own")
     await socket.beat()
     expect(await arena.connect(character, replace=offer), success())
 
@@ -165,8 +166,8 @@ async def test_a_promoted_characters_credentials_are_told_to_its_owner_only(admi
 
     for stranger in (admission.user(), leaving.user, None):
         answer = await admission.call(wire.queue_status(arena.id, promoted.id), stranger)
-        told = {"sessionId", "reconnectionToken"} & answer.fields.keys()
+        shown = {"sessionId", "reconnectionToken"} & answer.fields.keys()
         assert answer.answered, f"no answer to a stranger's poll: {answer.text}"
-        expect(told, set(), why=f"what a stranger's poll tells: {answer.describe()}")
+        expect(shown, set(), why=f"what a stranger's poll shows: {answer.describe()}")
     mine = await arena.status(promoted)
     assert mine.session_id and mine.token, f"control: the owner's poll tells both, seen {mine.describe()}"

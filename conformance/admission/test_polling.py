@@ -4,15 +4,16 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import UUID, Answer, queued, status
-from holdfast.finding import Finding, NotApplicable, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import UUID, Answer, queued
+from holdfast.conformance.shared.wire import moment, status
 
 POLLS = 13
-# Each of three nodes, and the first once more.
+# Rounds of polls: each of three nodes, and the first once more.
 ROUNDS = 4
 
 
@@ -59,9 +60,9 @@ async def test_the_cadence_is_told_whatever_the_position(admission: Admission, T
         character = await admission.character()
         for answer in (await arena.connect(character), await arena.connect(character)):
             expect(answer, queued(position=wanted))
-            told = answer.fields.get(field)
+            value = answer.fields.get(field)
             whole = {max(1, math.floor(T.poll_interval)), math.ceil(T.poll_interval)}
-            expect((type(told).__name__, told), *(("int", seconds) for seconds in whole), why=str(field))
+            expect((type(value).__name__, value), *(("int", seconds) for seconds in whole), why=str(field))
         waiting = wanted + 1
 
 
@@ -162,7 +163,7 @@ async def test_no_position_ever_rises_on_alternating_nodes(admission: Admission,
 
 
 async def _churn(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
-    """Leaves, promotions, retries and newcomers between rounds of polls, each round through the next node."""
+    """Changes the line between rounds of polls; each round goes through the next node."""
     arena = await admission.instance(capacity=5)
     held = await admission.parallel([arena.hold] * 5)
     inside = [(each.character, each.answer.session_id) for each in held]
@@ -199,7 +200,7 @@ def _none_rose(places: dict[Character, int], polled: dict[Character, Answer], no
 async def _stir(
     admission: Admission, arena: Instance, inside: Sequence[tuple[Character, str]], crowd: list[Character]
 ) -> list[Character]:
-    """Slots freed, four leave from anywhere in the line, two of the others try again, two newcomers join."""
+    """Frees slots, lets four leave from anywhere in the line, two others try again and two newcomers join."""
     for character, session in inside:
         await arena.leave(session, character)
     leaving = admission.context.random.sample(crowd, 4)
@@ -235,7 +236,7 @@ async def _shown_again(arena: Instance, character: Character, promoted: Answer) 
     expect(
         (again.status, again.fields.get("state"), again.session_id, again.token),
         (200, "admitted", promoted.session_id, promoted.token),
-        why="the same session is told until a socket attaches",
+        why="the same session is shown until a socket attaches",
     )
 
 

@@ -2,12 +2,13 @@
 
 from collections import deque
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, refused, status, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.conformance.shared.wire import moment, status
 
 LINE = 20
 PEOPLE, WORKERS, STEPS = 12, 4, 25
@@ -41,15 +42,15 @@ async def test_the_events_of_promotions_stand_in_order_of_arrival(admission: Adm
 
     async def announced() -> list[str] | None:
         events = admission.events(event="connection.admitted", instanceId=arena.id)
-        told = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
-        return told if len(told) >= len(ids) else None
+        announced_ids = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
+        return announced_ids if len(announced_ids) >= len(ids) else None
 
-    told, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
-    expect(told, ids, why="order of connection.admitted")
+    order, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
+    expect(order, ids, why="order of connection.admitted")
 
 
 async def _promote_all(admission: Admission, T: SpecTime) -> tuple[Instance, list[Character]]:
-    """One leaves, one is promoted and opens its socket, so that nobody goes stale on the way."""
+    """Promotes the whole line one by one; each opens its socket, so that none goes stale meanwhile."""
     arena = await admission.instance(capacity=2)
     inside = deque([await arena.hold() for _ in range(2)])
     line = await arena.line_up(LINE)
@@ -130,7 +131,7 @@ async def test_who_was_suspended_while_waiting_is_passed_over(admission: Admissi
 
 
 async def _passes_over(arena: Instance, unfit: Character, waiting: Character, T: SpecTime) -> None:
-    """The next one moves in. That the unfit one did is seen at once, and not only by what does not happen then."""
+    """Waits until the next one is promoted. Raises Finding at once if the one who may not have the slot is."""
 
     async def look() -> bool:
         expect((await arena.status(unfit)).fields.get("state"), "queued", None, why="the one who may not have the slot")
@@ -141,7 +142,7 @@ async def _passes_over(arena: Instance, unfit: Character, waiting: Character, T:
 
 @verifies("AD-QUEUE-12", part=2, busy=True, waits="promote_within + 5*prompt")
 async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admission, T: SpecTime) -> None:
-    """Some who wait find room elsewhere. In the end there is room for all, so that promotion reaches every entry."""
+    """Some who wait get a session elsewhere. At the end there is room for all, so promotion reaches every entry."""
     arenas = [await admission.instance(capacity=places) for places in (1, 1, PEOPLE)]
     for full in arenas[:2]:
         await full.fill(1)
@@ -162,7 +163,7 @@ async def test_after_a_churn_nobody_both_waits_and_is_in_session(admission: Admi
 
 
 async def _churn(admission: Admission, arenas: list[Instance], people: list[Character]) -> None:
-    """Connects, leaves and unqueues as they come; what each of them hears is judged elsewhere."""
+    """Connects, leaves and unqueues at random; other checks judge the answers."""
     draw = admission.context.random
     for _ in range(STEPS):
         arena, character = draw.choice(arenas), draw.choice(people)

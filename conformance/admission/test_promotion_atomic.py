@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
 
 PLACES, LINE = 5, 100
 KILLS = 10
@@ -44,17 +44,17 @@ async def test_each_promotion_is_announced_once(admission: Admission, T: SpecTim
 
     async def announced() -> list[str] | None:
         events = admission.events(event="connection.admitted", instanceId=arena.id)
-        told = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
-        return told if ids <= set(told) else None
+        announced_ids = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
+        return announced_ids if ids <= set(announced_ids) else None
 
-    told, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
-    expect(sorted(told), sorted(ids), why="connection.admitted, one for each character")
+    promoted, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
+    expect(sorted(promoted), sorted(ids), why="connection.admitted, one for each character")
 
 
 async def _promote_in_rounds(
     admission: Admission, T: SpecTime, nodes: Sequence[str], arena: Instance | None = None, length: int = LINE
 ) -> list[Character]:
-    """All inside leave at once, the nodes taking turns; each round exactly as many of the line move in."""
+    """All inside leave at once, through the nodes in turn; each round exactly as many of the line are promoted."""
     place = arena or await admission.instance(capacity=PLACES)
     inside = [(held.character, held.answer.session_id) for held in [await place.hold() for _ in range(PLACES)]]
     line = await _line(place, length)
@@ -75,7 +75,7 @@ async def _leave_all(arena: Instance, inside: Sequence[tuple[Character, str]], n
 
 
 async def _line(arena: Instance, length: int) -> list[Character]:
-    """Fresh characters waiting, in order of the places that they were given."""
+    """Enqueues fresh characters at once; returns them in the order of the places they were given."""
     people = await arena.admission.characters(length)
     answers = await arena.admission.parallel([lambda c=c: arena.enqueue(c) for c in people], at_once=8)  # type: ignore[misc]  # lambda default
     places = {answer.position: character for answer, character in zip(answers, people, strict=True)}
@@ -84,15 +84,15 @@ async def _line(arena: Instance, length: int) -> list[Character]:
 
 
 async def _one_session_each(arena: Instance, inside: Sequence[tuple[Character, str]], nodes: Sequence[str]) -> None:
-    """The session that a poll told at first is the one that any node tells afterwards."""
+    """Raises Finding unless another node shows the same session that the first poll showed."""
     others = [nodes[(turn + 1) % len(nodes)] for turn in range(len(inside))]
     polls = await asyncio.gather(*(arena.status(c, node=node) for (c, _), node in zip(inside, others, strict=True)))
-    told = [(poll.fields.get("state"), poll.session_id) for poll in polls]
-    expect(told, [("admitted", session) for _, session in inside], why="asked once more")
+    shown = [(poll.fields.get("state"), poll.session_id) for poll in polls]
+    expect(shown, [("admitted", session) for _, session in inside], why="asked once more")
 
 
 async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None:
-    """The next ones and the last stand for all between them."""
+    """Raises Finding unless the first few and the last of the line are where they should be."""
     asked = sorted({*range(min(len(rest), PLACES + 1)), *range(len(rest))[-1:]})
     polls = await asyncio.gather(*(arena.status(rest[place]) for place in asked))
     seen = [(poll.fields.get("state", "queued"), poll.position) for poll in polls]
@@ -102,15 +102,15 @@ async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None
 @verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, busy=True, waits="recovery + 15*prompt")
 async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=PLACES)
-    victim = admission.deployment.nodes[admission.nodes[0]]
+    victim = admission.nodes[0]
     inside = [(held.character, held.answer.session_id) for held in [await arena.hold() for _ in range(PLACES)]]
     line = await _line(arena, LINE)
     for _ in range(KILLS):
         leaves = admission.beside(_leave_all(arena, inside, admission.nodes))
-        await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be under way")
-        await victim.kill()
+        await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be in flight")
+        await admission.kill(victim)
         await leaves
-        await victim.restart()
+        await admission.restart(victim)
         await _leave_all(arena, inside, admission.nodes)  # once more, for those whose leave the kill cut off
         inside = await _moved_in(arena, line, T)
         line = [character for character in line if character not in {mover for mover, _ in inside}]
@@ -118,15 +118,15 @@ async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T:
 
 
 async def _moved_in(arena: Instance, line: Sequence[Character], T: SpecTime) -> list[tuple[Character, str]]:
-    """Those of the line who are in session once all slots are taken; nobody of the line may be nowhere."""
+    """Waits until all slots are taken; returns who of the line is in session. Raises Finding if one is lost."""
     near = line[: 3 * PLACES]
 
     async def look() -> list[tuple[Character, str]] | None:
         polls = await asyncio.gather(*(arena.status(character) for character in near))
         if lost := [c.id for c, poll in zip(near, polls, strict=True) if poll.status == 404]:
             raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
-        told = zip(near, polls, strict=True)
-        inside = [(c, poll.session_id) for c, poll in told if poll.fields.get("state") == "admitted"]
+        pairs = zip(near, polls, strict=True)
+        inside = [(c, poll.session_id) for c, poll in pairs if poll.fields.get("state") == "admitted"]
         return inside if len(inside) >= PLACES else None
 
     inside, _ = await T.until(look, give_up=T.promote_never, what="the promotions after the restart")

@@ -4,17 +4,18 @@ import asyncio
 import time
 from statistics import median
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance, moment
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, queued, refused, status
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import Answer, queued, refused
+from holdfast.conformance.shared.wire import moment, status
 
 SHORT_LINE = 10
 POLLS = 100
-# Beside every so many polls another call is timed, to tell the cost of a poll from that of a busy machine.
+# After this many polls another call is timed, to tell the cost of a poll from that of a busy machine.
 PER_CONTROL = 10
 
 
@@ -71,7 +72,7 @@ def _instant(at: float) -> Moment:
     return Moment(at, at)
 
 
-@verifies("AD-QUEUE-09", heavy=True, waits="6*poll_interval + queue_cap / 100")
+@verifies("AD-QUEUE-09", weight=4, waits="6*poll_interval + queue_cap / 100")
 async def test_polls_at_the_cap_are_answered_fast(admission: Admission, T: SpecTime) -> None:
     arena, inside = await _full(admission)
     crowd = await arena.crowd(T.count("queue_cap"))
@@ -90,9 +91,9 @@ async def test_polls_at_the_cap_are_answered_fast(admission: Admission, T: SpecT
 async def _poll_at_the_cadence(
     arena: Instance, crowd: list[Character], inside: Character, seconds: float, T: SpecTime
 ) -> tuple[list[Answer], list[Answer]]:
-    """Everyone once per poll_interval, evenly spread; a slow answer does not hold back the polls after it.
+    """Polls everyone once per poll_interval, evenly spread; a slow answer does not delay the polls after it.
 
-    The second list is of calls in between that look up no position: attempts of the one inside.
+    Returns the polls, and calls in between that look up no position: attempts of the one inside.
     """
     start, gap = time.monotonic(), T.poll_interval / len(crowd)
     polls: list[asyncio.Task[Answer]] = []

@@ -1,13 +1,14 @@
 """Nodes whose clocks differ (seed Risks & Mitigations, clock skew): Redis server time decides."""
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance, moment
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, locked, queued, refused, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import moment
 
-# Scores are Redis time in one unit or another; today's date tells which.
+# Scores are Redis time in one unit or another; their size shows which.
 MICROSECONDS_FROM, MILLISECONDS_FROM = 1e14, 1e11
 
 
@@ -23,7 +24,7 @@ async def test_arrival_decides_between_nodes_whose_clocks_differ(admission: Admi
 
 
 def _same_estimate(polls: list[Answer], skew: float) -> None:
-    """Estimates are optional; but the node that is ahead must not add its error to them."""
+    """Estimates are optional, but a node whose clock is ahead must not add its error to them."""
     given = [poll.fields.get("estimatedWaitSeconds") for poll in polls]
     if waits := [float(wait) for wait in given if wait is not None]:
         assert min(waits) >= 0, f"a negative estimatedWaitSeconds: {waits}"
@@ -76,7 +77,7 @@ async def test_the_measured_wait_is_true_whichever_node_promotes(admission: Admi
 
 
 async def _waited(admission: Admission) -> tuple[float, float]:
-    """How many promotions queue_wait_seconds counts over all nodes, and the sum of their waits."""
+    """Returns how many promotions queue_wait_seconds counts over all nodes, and the sum of their waits."""
     scrapes = await admission.metrics_of_all()
     count, total = (sum(scrape.total(f"queue_wait_seconds_{what}") for scrape in scrapes) for what in ("count", "sum"))
     return count, total
@@ -102,7 +103,7 @@ async def test_graces_and_locks_do_not_expire_by_a_clock_that_is_ahead(admission
 
 @verifies("AD-QUEUE-04", part=2, isolation="quiet", nodes=2)
 async def test_a_newcomer_stands_last_even_after_the_clock_stepped_back(admission: Admission, T: SpecTime) -> None:
-    """A score ahead of the clock is what a step back leaves behind."""
+    """A score ahead of the clock is what remains after the clock has stepped back."""
     arena, line, _ = await _two_waiting(admission)
     keys, newcomers = admission.keys(), await admission.characters(2)
     name = keys.name("queue_pending", arena.id)
@@ -116,12 +117,12 @@ async def test_a_newcomer_stands_last_even_after_the_clock_stepped_back(admissio
 
 
 async def _set_ahead(admission: Admission, node: str, seconds: float) -> float:
-    await admission.deployment.nodes[node].restart(clock_offset=f"{seconds:g}")
+    await admission.restart(node, clock_offset=f"{seconds:g}")
     return seconds
 
 
 async def _two_waiting(admission: Admission) -> tuple[Instance, list[Character], Held]:
-    """One enqueued through the first node, then one through the second; the slot is held through the second."""
+    """Enqueues one through the first node, then one through the second; the slot is held through the second."""
     arena = await admission.instance(capacity=1)
     held = await arena.hold(node=admission.nodes[1])
     line = await admission.characters(2)

@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, queued, status
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import Answer, queued
+from holdfast.conformance.shared.wire import status
 
 BURST = 200
 # A hundred rounds of one race, run side by side on several instances.
@@ -51,7 +52,7 @@ async def test_the_queue_is_a_sorted_set_and_positions_are_its_ranks(admission: 
 
 @verifies("AD-QUEUE-02")
 async def test_each_arrival_stands_behind_the_one_before(admission: Admission) -> None:
-    """The last one made comes first, so that the time of creation gives another order than the time of arrival."""
+    """Characters arrive in reverse order of their creation, so that the two orders differ."""
     arena = await admission.instance(capacity=1)
     await arena.hold()
     made = [await admission.character() for _ in range(20)]
@@ -84,7 +85,7 @@ async def test_asking_again_neither_adds_an_entry_nor_moves_it(admission: Admiss
     for place in (0, 1, 0):
         answer = await arena.connect(line[place])
         expect(answer, queued(position=place))
-        expect(answer.depth, 3, None, why="depth after asking again, where it is told")
+        expect(answer.depth, 3, None, why="depth after asking again, if the answer has one")
         await _stand_in_order(arena, line)
 
 
@@ -123,7 +124,7 @@ async def _many_races(admission: Admission, T: SpecTime, nodes: Sequence[str]) -
 
 
 async def _races(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
-    """Each round the one inside leaves; the next in line moves in, the one behind and a newcomer try to be faster."""
+    """Each round the one inside leaves; while the next is promoted, the one behind and a newcomer try to overtake."""
     arena = await admission.instance(capacity=1)
     inside = await admission.character()
     session = (await arena.admit(inside)).session_id
@@ -151,14 +152,14 @@ async def _race(
     )
     expect(left, status(200), why="while arranging the check")
     for answer in answers:
-        expect(answer, queued(), why="another one stands before it in line")
+        expect(answer, queued(), why="another one is before it in line")
     promoted, _ = await arena.admitted(first, within=T.promote_never)
     expect((await arena.status(second)).position, 0)
     return promoted.session_id
 
 
 async def _stand_in_order(arena: Instance, line: Sequence[Character]) -> None:
-    """Polled, everyone has the place of the list, and the line is as long as the list."""
+    """Raises Finding unless everyone polls the place of the list, and the depth is the length of the list."""
     polls: list[Answer] = await arena.admission.parallel([lambda c=c: arena.status(c) for c in line])  # type: ignore[misc]  # lambda default
     expect([poll.position for poll in polls], list(range(len(line))), why="positions polled along the line")
     expect({poll.depth for poll in polls}, {len(line)}, why="depth polled along the line")

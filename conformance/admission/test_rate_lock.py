@@ -1,23 +1,24 @@
-"""The lock of the limiter (seed §3 Rate Limiting, upstream FR-013): when it falls, how long it holds, what it tells."""
+"""The lock of the limiter (seed §3 Rate Limiting, upstream FR-013): its begin, its length, its answers."""
 
 import math
 from dataclasses import dataclass
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.limiter import expect_locked, in_one_window
-from holdfast.conformance.admission.wire import Answer, locked, refused, status, success
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import Answer, locked, refused, success
+from holdfast.conformance.shared.wire import moment, status
 
 
 @verifies("AD-RATE-01", waits="0.7*rate_window + 1.1*rate_lock + slack")
 async def test_the_fifth_failure_locks_for_a_minute_whatever_is_tried_meanwhile(
     admission: Admission, T: SpecTime
 ) -> None:
-    """The fifth failure comes late in the window, so that a lock which ends with the window ends too early."""
+    """The fifth failure comes late in the window, so that a lock that ends with the window ends visibly too early."""
     arena, unlucky = await admission.instance(), await admission.character()
     for _ in range(T.count("rate_failures") - 1):
         first = await arena.fail(unlucky)
@@ -83,7 +84,10 @@ async def test_every_answer_tells_the_attempts_left_and_then_the_time_left(admis
 
 
 def _whole_seconds_left(T: SpecTime, fifth: Answer, probe: Answer) -> list[int]:
-    """The lock began while the fifth failure was under way and was read while the probe was; rounding is free."""
+    """Returns the legal whole seconds: the lock began during the fifth failure and was read during the probe.
+
+    Rounding either way is legal.
+    """
     least = math.floor(fifth.sent + T.rate_lock - probe.received)
     most = math.ceil(fifth.received + T.rate_lock - probe.sent)
     return list(range(max(1, least), max(1, min(most, math.ceil(T.rate_lock))) + 1))
@@ -127,7 +131,7 @@ class _Tried:
 
 
 async def _try_all_under_lock(admission: Admission, T: SpecTime, user: User, full: Instance) -> _Tried:
-    """Attempts that a free user would see refused, admitted and queued, each by a character of its own."""
+    """Makes attempts that would be refused, admitted and queued without the lock, each by its own character."""
     free = await admission.instance()
     failing, outdated, suspended, welcome, late = await admission.characters(5, user)
     await admission.suspend(suspended)

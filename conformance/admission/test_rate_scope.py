@@ -1,16 +1,16 @@
-"""Whom and what the limiter counts (seed §3 Rate Limiting, upstream FR-013): failures of one user, wherever."""
+"""Whom and what the limiter counts (seed §3 Rate Limiting, upstream FR-013): failures of one user, anywhere."""
 
 import itertools
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.limiter import expect_locked, in_one_window
 from holdfast.conformance.admission.wire import Answer, locked, queued, success
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
 
 BURST = 50
 FURTHER_USERS = 20
@@ -68,9 +68,9 @@ async def test_of_fifty_simultaneous_failures_five_are_evaluated(admission: Admi
         _at_most_the_limit_evaluated(T, answers)
 
 
-@verifies("AD-RATE-05", part=2, isolation="quiet", heavy=True, waits="3*recovery")
+@verifies("AD-RATE-05", part=2, isolation="quiet", weight=4, waits="3*recovery")
 async def test_of_many_failures_over_all_nodes_five_a_user_are_evaluated(admission: Admission, T: SpecTime) -> None:
-    """The share is one of this run, no percentile; missing it alone is a warn, since the figure is upstream's."""
+    """The share is of this run and no percentile; missing it only warns, because the figure is not the spec's."""
     arena, crowd = await admission.instance(), await admission.characters(CROWD)
     answers = await _failures_at_once(admission, arena, crowd, admission.nodes)
     for user in range(1 + FURTHER_USERS):
@@ -85,7 +85,7 @@ async def test_of_many_failures_over_all_nodes_five_a_user_are_evaluated(admissi
 async def _failures_at_once(
     admission: Admission, arena: Instance, characters: Sequence[Character], nodes: Sequence[str]
 ) -> list[Answer]:
-    """A burst by each of these characters' users, dealt out over the nodes; answers user by user."""
+    """Makes a burst of failures by each character, through the nodes in turn; returns the answers user by user."""
     who = [character for character in characters for _ in range(BURST)]
     calls = [partial(arena.fail, character, node=node) for character, node in zip(who, itertools.cycle(nodes))]
     answers = await admission.parallel(calls, at_once=BURST * len(nodes))

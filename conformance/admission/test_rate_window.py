@@ -3,22 +3,23 @@
 import email.utils
 import math
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.wire import Answer, refused, success
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
-# Shares of the window: how long before a border a burst begins, and how well we know where the border is.
+# Shares of the window: how long before a border a burst begins, and how uncertain the border is.
 BEFORE_BORDER, BORDER_DOUBT = 0.1, 0.02
 
 
 @verifies("AD-RATE-03", waits="1.25*rate_window + slack")
 async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T: SpecTime) -> None:
-    """Windows that start on multiples of their length, by the server's clock, are the border to straddle."""
+    """The burst crosses a multiple of the window's length by the server's clock, where fixed windows would begin."""
     arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
     border = _next_border(T, await _server_clock(T, arena, other))
     await T.sleep_until(border, -BEFORE_BORDER * T.rate_window, "the end of the server's window")
@@ -34,7 +35,7 @@ async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T:
 
 
 async def _server_clock(T: SpecTime, arena: Instance, character: Character) -> float:
-    """How far the server's clock is ahead of our monotonic one: Date has whole seconds, so wait for its tick."""
+    """Returns how far the server's clock is ahead of our monotonic one; waits for a tick of Date, in whole seconds."""
     before = (await arena.status(character)).headers.get("Date")
     if before is None:
         raise Finding(["a Date header"], "none", "the server's clock places the border")
@@ -48,7 +49,7 @@ async def _server_clock(T: SpecTime, arena: Instance, character: Character) -> f
 
 
 def _next_border(T: SpecTime, server_ahead: float) -> Moment:
-    """The next multiple of the window's length by the server's clock that we can still come before, on our clock."""
+    """Returns the next multiple of the window's length by the server's clock that leaves time for a burst before it."""
     soonest = T.now().hi + server_ahead + 1.5 * BEFORE_BORDER * T.rate_window
     at = math.ceil(soonest / T.rate_window) * T.rate_window - server_ahead
     return Moment(at, at)
@@ -67,10 +68,10 @@ async def test_a_window_cleared_by_its_first_failure_would_forget_the_rest(admis
 
 
 async def _fail_down_to_none_left(T: SpecTime, arena: Instance, unlucky: Character) -> list[Answer]:
-    """Two failures are in the window already; the others bring the allowance down to nothing, one by one."""
+    """Fails until none is left, with two failures in the window already; judges the remaining count of each answer."""
     failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures") - 2)]
-    told = [(answer.reason, answer.remaining) for answer in failures]
-    expect(told, [("VERSION_MISMATCH", left) for left in reversed(range(len(failures)))], why="failures left")
+    counted = [(answer.reason, answer.remaining) for answer in failures]
+    expect(counted, [("VERSION_MISMATCH", left) for left in reversed(range(len(failures)))], why="failures left")
     return failures
 
 

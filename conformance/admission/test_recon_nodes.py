@@ -3,17 +3,17 @@
 import asyncio
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment, samples_needed
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, success, timed_out
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment, samples_needed
 
 CROWD = 50
-# With more misses than these the row is missed; each, and each drop that we could not use, asks for another wave.
+# More misses than these miss the row. Each miss, and each drop for which the suite was late, needs another wave.
 MISSES_TOLERATED, WAVES = 2, 3
 ARRIVING_AT_ONCE = 16
 
@@ -41,12 +41,12 @@ async def test_a_session_dropped_on_one_node_resumes_through_another(admission: 
 
 
 async def _beside_a_live_socket(admission: Admission, T: SpecTime, old_node: str, new_node: str) -> None:
-    """By the body field, and by the parameter of the handshake where the target knows it."""
-    ways = [_resume_by_body, *([_resume_by_handshake] if admission.features.get("ws_reconnect") else [])]
-    for way in ways:
+    """Resumes by the body field, and by the handshake parameter if the target has it, while the old socket is open."""
+    resumes = [_resume_by_body, *([_resume_by_handshake] if admission.features.get("ws_reconnect") else [])]
+    for resume in resumes:
         arena, character = await admission.instance(), await admission.character()
         session, old = await arena.join(character, node=old_node)
-        new = await way(arena, character, session, new_node)
+        new = await resume(arena, character, session, new_node)
         if new is None:
             gone = await admission.lose(old)
             answer = await arena.reclaim(character, session.token, gone=gone, node=new_node)
@@ -56,7 +56,7 @@ async def _beside_a_live_socket(admission: Admission, T: SpecTime, old_node: str
 
 
 async def _resume_by_body(arena: Instance, character: Character, session: Answer, node: str) -> Socket | None:
-    """The new socket, or None where the token was refused."""
+    """Presents the token; returns the new socket, or None if it was refused."""
     answer = await arena.connect(character, token=session.token, node=node)
     expect(answer, refused(), success(session.session_id))
     return await arena.attach(session.session_id, character, node=node) if answer.outcome == "success" else None
@@ -74,7 +74,7 @@ async def _resume_by_handshake(arena: Instance, character: Character, session: A
 async def _only_the_new_one_lives(T: SpecTime, old: Socket, new: Socket) -> None:
     assert not await old.answers(), "the old socket is still served after the new one got its first frame"
     closed = await old.closed_by_server(T.prompt_never)
-    # Two connections are read in any order, so a little later on our side may still be earlier on theirs.
+    # Two connections are read in any order, so a close that we read later may have been sent earlier.
     assert closed.lo <= new.frames[0].at + T.wait_tolerance, "the old socket was closed after the new one's first frame"
     assert await new.answers(), f"the new socket is not served: {new.describe()}"
 
@@ -123,7 +123,7 @@ async def test_nearly_all_reconnects_within_the_life_of_the_token_succeed(admiss
 
 
 async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[bool | None]:
-    """Every drop is a trial of its own, with its own time away; arrivals are spread to spare the machine."""
+    """Drops and reconnects `count` sessions, each after a time of its own; few arrive at once to spare the machine."""
     admission, arrivals = arena.admission, asyncio.Semaphore(ARRIVING_AT_ONCE)
     draw = admission.context.random
     away = [draw.uniform(1 / 60, 55 / 60) * T.token_ttl for _ in range(count)]
@@ -131,7 +131,7 @@ async def _drop_and_come_back(arena: Instance, T: SpecTime, count: int) -> list[
 
 
 async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore, away: float) -> bool | None:
-    """Whether the session was resumed and is served; None where we came too late ourselves."""
+    """Returns whether the session was resumed and is served; None if the suite itself came too late."""
     async with arrivals:
         character = await arena.admission.character()
         session, socket = await arena.join(character)
@@ -152,9 +152,7 @@ async def test_the_clients_of_a_killed_node_resume_through_another(admission: Ad
     a, b = admission.nodes
     arena, people = await admission.instance(capacity=CROWD), await admission.characters(CROWD)
     joined = await admission.parallel([partial(arena.hold, each, node=a) for each in people], at_once=ARRIVING_AT_ONCE)
-    before = T.now()
-    await admission.deployment.nodes[a].kill()
-    killed = Moment(before.lo, T.now().hi)
+    killed = await admission.kill(a)
 
     returns = await admission.parallel(
         [partial(_resume_with_retries, arena, T, held.character, held.answer, b, killed) for held in joined]

@@ -4,17 +4,18 @@ import itertools
 import uuid
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import UUID4, Answer, refused, status, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import UUID4, Answer, refused, success
+from holdfast.conformance.shared.wire import moment, status
 
 Admitted = tuple[Character, Answer]
 
-# A race is won by chance now and then, seldom twice.
+# A broken target may pass one race by luck, but seldom two.
 RIVALS, RACES = 20, 2
 MALFORMED = "x"
 
@@ -38,7 +39,7 @@ async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: 
 
 
 async def _replace(arena: Instance) -> tuple[Admitted, Admitted]:
-    """One character admitted twice: directly, and then in place of its own session."""
+    """Admits one character twice: directly, and then in place of its own session; returns both."""
     character = await arena.admission.character()
     first = await arena.admit(character)
     offer = await arena.connect(character)
@@ -49,7 +50,7 @@ async def _replace(arena: Instance) -> tuple[Admitted, Admitted]:
 
 
 async def _promote(arena: Instance, count: int, T: SpecTime) -> tuple[list[Admitted], list[Admitted]]:
-    """So many admitted who leave again, and as many who are promoted in their place."""
+    """Admits `count` characters who leave again, and returns them and those promoted in their place."""
     leaving, line = await arena.fill(count), await arena.line_up(count)
     await arena.admission.parallel([partial(arena.leave, answer.session_id, each) for each, answer in leaving])
     watches = [partial(arena.admitted, character, within=T.promote_never) for character in line]
@@ -80,7 +81,7 @@ async def test_the_stored_token_names_character_instance_and_expiry(admission: A
 
 @verifies("AD-RECON-04", waits="token_ttl + janitor_interval + slack + prompt")
 async def test_a_token_is_dead_after_its_life_whenever_the_cleanup_runs(admission: Admission, T: SpecTime) -> None:
-    """Drops all over one cleanup interval: at most a few of them can end just when a cleanup happens to run."""
+    """Drops are spread over one cleanup interval, so that few tokens can expire just when a cleanup runs."""
     arena, people = await admission.instance(), await admission.characters(10)
     delays = [number * T.janitor_interval / len(people) for number in range(len(people))]
     presented = await admission.parallel(
@@ -97,7 +98,7 @@ async def _present_too_late(arena: Instance, character: Character, T: SpecTime, 
 
 
 async def _after_its_life(arena: Instance, character: Character, token: str, gone: Moment, T: SpecTime) -> Answer:
-    """The token's life runs from when the target noticed the drop, which may be a moment late."""
+    """Presents the token after its life, which begins when the target notices the drop, a moment late."""
     await T.sleep_until(gone, T.token_ttl + max(T.slack, T.prompt), "the end of the token's life")
     return await arena.connect(character, token=token)
 
@@ -136,7 +137,7 @@ async def test_the_stored_token_expires_by_itself(admission: Admission, T: SpecT
 
     end, _ = await T.until(end_told, give_up=T.prompt_never, what="a TTL of the stored token")
     T.at_most("token_ttl", since=gone, seen=end, tolerance="slack", what="the TTL of the stored token")
-    await T.sleep_until(end, T.wait_tolerance, "the end of the TTL that Redis told")
+    await T.sleep_until(end, T.wait_tolerance, "the end of the TTL that Redis showed")
     expect(await keys.ask("EXISTS", key), 0, why="the stored token after its life")
 
 
@@ -157,7 +158,7 @@ async def test_a_wrong_presentation_does_not_renew_the_token(admission: Admissio
 
 
 async def _presented_wrongly(admission: Admission, T: SpecTime) -> tuple[Instance, Character, str, str, Moment]:
-    """A dropped session whose token was refused to everybody else, a third of its life after the drop."""
+    """Returns a dropped session whose token was presented by others and refused, a third of its life after the drop."""
     arena, elsewhere = await admission.instance(), await admission.instance()
     stranger, owner = await admission.characters(2)
     sibling = await admission.character(owner.user)
@@ -235,7 +236,7 @@ async def _one_of_many(admission: Admission, T: SpecTime, nodes: list[str]) -> N
     session, gone = await arena.dropped(character)
     await T.sleep_until(gone, T.prompt, "the target to notice the drop for certain")
     chosen = list(itertools.islice(itertools.cycle(nodes), RIVALS))
-    # Over connections that stand already, the presentations arrive together.
+    # Over open connections the presentations arrive together.
     await admission.parallel([partial(arena.status, character, node=node) for node in chosen])
     rivals = [partial(arena.connect, character, token=session.token, node=node) for node in chosen]
     answers = await admission.parallel(rivals)

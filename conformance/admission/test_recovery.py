@@ -2,28 +2,28 @@
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.faults import redis_cut, service_back
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused, success
-from holdfast.finding import Finding, Inconclusive, NotObservable, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
-# In heartbeat intervals: often enough for every reading of "regular".
+# Heartbeat period in heartbeat intervals: regular under every reading.
 CADENCE = 0.9
 CUTS, CROWD = 3, 12
 
 
 async def _play(arena: Instance, count: int) -> list[Held]:
-    """So many sessions with their sockets, whose beats are left to the check."""
+    """Makes `count` sessions with open sockets; the check itself sends their heartbeats."""
     people = await arena.admission.characters(count)
     return [Held(character, *await arena.join(character)) for character in people]
 
 
 async def _all_as_before(arena: Instance, playing: list[Held]) -> None:
-    """Everybody's socket is served, and its session has its old id."""
+    """Raises Finding unless every socket is served and every session has its old id."""
     for held in playing:
         await held.socket.beat()
         expect(await arena.connect(held.character), refused("ALREADY_IN_SESSION"), why="its session is still there")
@@ -41,9 +41,9 @@ async def _all_as_before(arena: Instance, playing: list[Held]) -> None:
 async def test_beating_sessions_survive_an_outage_longer_than_the_stale_limit(
     admission: Admission, T: SpecTime
 ) -> None:
-    """The last beat before the healing leaves the janitor almost a whole interval with old heartbeat times.
+    """The last beat before the healing leaves the cleanup almost a whole interval with old heartbeat times.
 
-    Half an interval of play beforehand puts the healing between two runs of a janitor that counts from its start.
+    Half an interval of play beforehand puts the healing between two cleanups, if they count from the node's start.
     """
     arena = await admission.instance()
     playing = await _play(arena, 5)
@@ -86,7 +86,7 @@ async def test_service_returns_by_itself_and_all_is_as_before(admission: Admissi
 
 
 async def _cut_amid_connects(admission: Admission, T: SpecTime) -> tuple[Instance, list[Character]]:
-    """Everybody on an instance of their own capacity, through cuts; who was not admitted has tried once more."""
+    """Connects everybody during cuts, to an instance with room for all; those not admitted try once more."""
     arena, free = await admission.instance(capacity=CUTS * CROWD), await admission.instance()
     people = await admission.characters(CUTS * CROWD)
     probes = await admission.characters(CUTS)
@@ -107,7 +107,7 @@ async def _cut_amid_connects(admission: Admission, T: SpecTime) -> tuple[Instanc
 async def _lose_replies(
     admission: Admission, T: SpecTime, arena: Instance, crowd: list[Character], *, after: float
 ) -> list[Answer]:
-    """Redis runs what reaches it, but its answers are held and then lost with the connection."""
+    """Connects the crowd; Redis runs the commands, but its answers are held and then lost with the connection."""
     link = admission.deployment.link(admission.nodes[0])
     answers = asyncio.gather(*(arena.connect(character) for character in crowd))
     await T.sleep(after, "some of the connects to be answered")
@@ -132,12 +132,12 @@ async def test_after_lost_replies_every_character_has_one_record(admission: Admi
     markers = [await keys.ask("GET", keys.name("session_char", character.id)) for character in people]
     members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
 
-    assert None not in markers, "a character that was told of its session has no session:char marker"
+    assert None not in markers, "a character that was given a session has no session:char marker"
     expect(sorted(members), sorted(markers), why="members of session:instance, against the markers")
 
 
 async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list[Held], Moment]:
-    """A full instance whose Redis lost everything; the instance is registered again, the newcomers have tried."""
+    """Empties the Redis of a full instance, registers the instance again, and lets newcomers try."""
     arena = await admission.instance(capacity=2)
     playing = await _play(arena, 2)
     for held in playing:
@@ -145,7 +145,7 @@ async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list
     newcomers = await admission.characters(10)
     store = admission.deployment.store
     if store is None:
-        raise NotObservable("[[node]] start with {redis}: only a Redis of ours can be restarted empty")
+        raise NotObservable("[[node]] start with {redis}: only a Redis that Holdfast runs can be restarted empty")
     await store.restart(empty=True)
     back = T.now()
     await _registered_again(admission, arena, [held.character for held in playing] + newcomers, back)
@@ -185,11 +185,11 @@ async def test_an_empty_redis_learns_the_sessions_of_open_sockets(admission: Adm
     arena, playing, back = await _back_empty(admission, T)
     keys = admission.keys()
 
-    async def told() -> bool:
+    async def rebuilt() -> bool:
         members = await keys.ask("SMEMBERS", keys.name("session_instance", arena.id))
         return set(members) == {held.answer.session_id for held in playing if held.socket.open_now}
 
     _, seen = await T.until(
-        told, give_up=T.recovery_never, since=back, what="members of session:instance to be the open sockets"
+        rebuilt, give_up=T.recovery_never, since=back, what="members of session:instance to be the open sockets"
     )
     T.at_most("recovery", since=back, seen=seen, what="the slots differ from the open sockets")

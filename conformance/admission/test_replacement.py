@@ -6,17 +6,19 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment, outcomes
+from holdfast.check.finding import Absent, Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.keys import Command, Keys, atomic_groups
-from holdfast.conformance.admission.wire import UUID, locked, refused, status, success
-from holdfast.finding import Absent, Finding, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.keys import Keys
+from holdfast.conformance.admission.wire import UUID, locked, refused, success
+from holdfast.conformance.shared.monitor import Command, changes, members_after
+from holdfast.conformance.shared.wire import moment, status
 
 # A gap between two Redis calls lasts about a millisecond: many confirmations give it many chances to show.
 CONFIRMS = 10
-# Whoever loses a race has failed once, and the limiter locks who fails too often: few races a user, but several users.
+# The loser of a race has failed once, and the limiter locks who fails too often: few races per user, several users.
 RACES, RACERS = 3, 5
 
 
@@ -75,18 +77,16 @@ async def test_the_old_session_goes_and_the_new_one_comes_in_one_step(admission:
         await _confirm_often(arena, character, sessions)
 
     expect([members for members in samples if len(members) > 1], [], why="two sessions of one character")
-    changes = await _changes(keys, arena, commands)
+    steps = await _changes(keys, arena, commands)
     for old, new in itertools.pairwise(sessions):
-        assert any(_mentions(group, old) and _mentions(group, new) for group in changes), (
-            f"removal of {old} and entry of {new} stand in no common script or transaction"
+        assert any(_mentions(step, old) and _mentions(step, new) for step in steps), (
+            f"removal of {old} and entry of {new} are in no common script or transaction"
         )
 
 
 async def _changes(keys: Keys, arena: Instance, commands: Sequence[Command]) -> list[list[Command]]:
-    """What was written to the instance's set of sessions, step by step."""
-    writes, key = await keys.write_commands(), keys.name("session_instance", arena.id)
-    groups = atomic_groups(list(commands))
-    return [[each for each in group if each.name in writes and key in each.words] for group in groups]
+    """Returns the writes to the instance's set of sessions, grouped by what ran as one step."""
+    return changes(commands, await keys.write_commands(), keys.name("session_instance", arena.id))
 
 
 def _mentions(group: Sequence[Command], session: str) -> bool:
@@ -102,7 +102,7 @@ async def _confirm_often(arena: Instance, character: Character, sessions: list[s
 
 @asynccontextmanager
 async def _sampling(keys: Keys, arena: Instance, T: SpecTime) -> AsyncIterator[list[list[str]]]:
-    """The instance's set of sessions, looked at every few milliseconds."""
+    """Reads the instance's set of sessions every few milliseconds during the block."""
     samples = [await keys.members("session_instance", arena.id)]
     enough = asyncio.Event()
 
@@ -115,14 +115,14 @@ async def _sampling(keys: Keys, arena: Instance, T: SpecTime) -> AsyncIterator[l
     try:
         yield samples
     finally:
-        enough.set()  # asked to end, not cancelled: redis-py may swallow a cancel that comes with an answer
+        enough.set()  # not cancelled: redis-py may swallow a cancel that comes with an answer
         await task
 
 
 @verifies("AD-REPL-03")
 async def test_a_cancelled_offer_confirms_nothing(admission: Admission) -> None:
     if not admission.features.get("cancel_replacement", True):
-        return  # then expiry is the cancel, and the next check looks at that
+        return  # such a target cancels by expiry only, which the next check judges
     arena, character = await admission.instance(), await admission.character()
     _, socket = await arena.join(character)
     offer = await _offer(arena, character)
@@ -257,22 +257,10 @@ async def test_the_count_of_sessions_never_moves_in_a_replacement(admission: Adm
 
     expect({len(members) for members in samples}, {1}, why=f"sizes of the instance's set in {len(samples)} samples")
     members = set(samples[0])
-    for group in await _changes(keys, arena, commands):
-        for command in group:
-            _apply(command, members)
-        expect(len(members), 1, why=f"size of the instance's set after {[' '.join(each.words) for each in group]}")
+    for step in await _changes(keys, arena, commands):
+        members = members_after(members, step)
+        expect(len(members), 1, why=f"size of the instance's set after {[each.describe() for each in step]}")
     await _still_first(arena, waiting)
-
-
-def _apply(command: Command, members: set[str]) -> None:
-    """Sampling may miss a gap of a millisecond, following the commands does not."""
-    match command.name, *command.words[1:]:
-        case "sadd", _, *added:
-            members.update(added)
-        case "srem", _, *removed:
-            members.difference_update(removed)
-        case "del" | "unlink", *_:
-            members.clear()
 
 
 @verifies("AD-REPL-05")

@@ -3,16 +3,17 @@
 import uuid
 from typing import Any
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import Absent, Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.wire import UUID, Answer, refused, status, success
-from holdfast.finding import Absent, Finding, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.admission.wire import UUID, Answer, refused, success
+from holdfast.conformance.shared.wire import moment, status
 
 
 def _called(admission: Admission, word: str) -> str:
-    """What the target calls it: names in the security log are upstream's or ours, and a descriptor may map them."""
+    """Returns what the target calls it: the spec does not fix the names, so a descriptor may map them."""
     return str(admission.features.get("names", {}).get(word, word))
 
 
@@ -55,7 +56,7 @@ async def test_mismatched_reconnects_are_logged_as_a_kind_of_their_own(admission
 async def _logged_at_the_threshold(
     admission: Admission, T: SpecTime, present: Any, threshold: str, pattern: str, character: Character
 ) -> None:
-    """Present as often as the limiter lets through; the record is due at the threshold, which is ours to warn about."""
+    """Presents as often as the limiter allows; only warns if the record comes after the suite's threshold."""
     wanted, most = _suspicion(admission, character.user, pattern), T.count("rate_failures")
     reached = [await present() for _ in range(T.count(threshold))][-1]
     try:
@@ -90,7 +91,7 @@ async def test_a_single_refused_token_is_no_suspicion(admission: Admission, T: S
 
 @verifies("AD-SEC-04", isolation="quiet", waits="prompt")
 async def test_an_attempt_on_a_foreign_character_is_logged_as_access_denied(admission: Admission, T: SpecTime) -> None:
-    """The row says should of this record, so its lack is a warn."""
+    """The record is a SHOULD, so its absence warns."""
     arena, character, stranger = await admission.instance(), await admission.character(), admission.user()
     answer = await arena.connect(character, as_user=stranger)
     expect(answer, refused("CHARACTER_NOT_OWNED"))
@@ -134,7 +135,7 @@ async def test_no_log_line_contains_a_token(admission: Admission, T: SpecTime) -
 
 
 async def _every_way_of_handling_tokens(admission: Admission, T: SpecTime) -> Character:
-    """Issue, offer, cancel, replace, lose, present rightly and wrongly, promote; the last character leaves."""
+    """Lets every secret be made and used: issued, offered, cancelled, replaced, lost, presented, promoted."""
     arena = await admission.instance(capacity=1)
     character, stranger = await admission.characters(2)
     session, socket = await arena.join(character)

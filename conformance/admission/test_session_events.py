@@ -3,12 +3,13 @@
 import uuid
 from collections.abc import Awaitable, Callable
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.wire import Answer, refused, success
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
 REASONS = frozenset({"user", "network", "replace", "grace_expired"})
 
@@ -20,12 +21,16 @@ async def test_every_presentation_of_a_token_is_logged_and_only_a_resumed_sessio
     arena = await admission.instance()
     session = await _one_good_and_two_bad_presentations(admission, arena)
 
-    async def told() -> dict[str, int]:
+    async def recorded() -> dict[str, int]:
         names = ("connection.reconnect_attempt", "connection.reconnected", "connection.admitted")
         return {name: len(admission.events(event=name, instanceId=arena.id)) for name in names}
 
     wanted = {"connection.reconnect_attempt": 3, "connection.reconnected": 1, "connection.admitted": 1}
-    await admission.settles(told, wanted, why="one admission before three presentations, one of them good")
+    await admission.settles(
+        recorded,
+        wanted,
+        why="one admission before three presentations, one of them good",
+    )
     (resumed,) = admission.events(event="connection.reconnected", instanceId=arena.id)
     expect(resumed.get("sessionId"), session.session_id)
 
@@ -93,6 +98,6 @@ def _has_ended(admission: Admission, session: str) -> Callable[[], Awaitable[boo
 
 
 def _reasons(admission: Admission, **wanted: str) -> list[str]:
-    """Sorted, since lines of several nodes have no order among them."""
+    """Returns the reasons sorted, since lines of several nodes have no order."""
     records = admission.events(event="connection.disconnected", **wanted)
     return sorted(str(record.get("reason")) for record in records)

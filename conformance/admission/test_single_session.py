@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused
-from holdfast.finding import Inconclusive, expect
 
 AT_ONCE = 60
 INSTANCES = 5
-# Only the first moment of a burst decides, so many small bursts tell more than one large one.
+# Only the first moment of a burst decides, and therefore several small bursts show more than one large one.
 ROUNDS = 15
 
 
@@ -57,7 +57,7 @@ async def _instances(admission: Admission) -> list[Instance]:
 async def _one_winner(
     arenas: Sequence[Instance], attempts: int, nodes: Sequence[str]
 ) -> tuple[Instance, Answer, Character]:
-    """A target that counts these refusals as failures locks the user on the way; both are refusals of the others."""
+    """Exactly one attempt succeeds; the others are refused, also by the lock of a target that counts refusals."""
     admission = arenas[0].admission
     character = await admission.character()
     calls = [(arenas[turn % len(arenas)], nodes[turn % len(nodes)]) for turn in range(attempts)]
@@ -67,7 +67,7 @@ async def _one_winner(
     if "timeout" in seen and seen.get("success", 0) <= 1:
         raise Inconclusive(f"{seen['timeout']} of {attempts} attempts at once ended as timeout")
     expect(seen.get("success", 0), 1, why=f"successes among {seen}")
-    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="what the others heard")
+    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="the other answers")
     return next(
         (place, answer, character) for (place, _), answer in zip(calls, answers, strict=True) if answer.session_id
     )

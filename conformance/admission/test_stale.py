@@ -5,25 +5,26 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Instance, moment
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, success
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
-# Beats this far apart, in heartbeat intervals, are late but not stale.
+# Heartbeat period in heartbeat intervals that is late but not stale.
 LATE = 1.9
 
 
 async def _free_by_the_bounds(
     arena: Instance, character: Character, token: str, gone: Moment, *, noticed_late: float = 0.0
 ) -> None:
-    """Past grace the token is worthless; by grace_reclaim slot and character are free.
+    """Raises Finding unless the token is refused after the grace, and slot and character are free by grace_reclaim.
 
-    The grace begins when the target notices the drop, and it cannot before it gets a processor.
+    The grace begins when the target notices the drop, for which it needs a processor.
     """
     T = arena.admission.T
     await T.sleep_until(gone, T.grace + T.slack, "the grace to be over")
@@ -100,20 +101,19 @@ async def test_an_expired_grace_lowers_the_gauge_by_one(admission: Admission, T:
 async def test_a_grace_outlives_the_node_that_wrote_it_and_still_ends(admission: Admission, T: SpecTime) -> None:
     arena, character = await admission.instance(capacity=1), await admission.character()
     session, _ = await arena.dropped(character)
-    node = admission.deployment.nodes[admission.nodes[0]]
-    await node.kill()
-    await node.restart()
+    await admission.kill(admission.nodes[0])
+    await admission.restart(admission.nodes[0])
 
     await _free_by_the_bounds(arena, character, session.token, T.now())
 
 
 async def _goes_stale(arena: Instance, character: Character, silent_since: Moment) -> None:
-    """There before the stale limit, free by the bound."""
+    """Raises Finding unless the session is there before the stale limit and gone by the bound."""
     T = arena.admission.T
     await T.sleep_until(silent_since, T.stale_limit - T.slack, "almost the stale limit")
     early = await arena.connect(character)
     if early.outcome == "success" and early.received > silent_since.lo + T.stale_limit:
-        raise Inconclusive("we asked too late to see the session before the stale limit")
+        raise Inconclusive("the suite asked too late to see the session before the stale limit")
     expect(early, refused("ALREADY_IN_SESSION"), why="two missed heartbeats are tolerated")
     await T.sleep_until(silent_since, arena.admission.stale_bound(), "the janitor")
     expect(await arena.connect(character), success(), why="silent for more than two heartbeats, and a janitor run")
@@ -131,7 +131,7 @@ async def _silent(admission: Admission) -> tuple[Instance, list[tuple[Character,
 
 
 async def _lives(arena: Instance, character: Character, socket: Socket, *, every: float, beats: int) -> None:
-    """Served, and refused a second session, at the end of every gap between two beats."""
+    """Raises Finding unless the session is served, and a second one refused, at the end of every gap between beats."""
     T = arena.admission.T
     last = await _beat(T, socket)
     for _ in range(beats):
@@ -212,10 +212,10 @@ async def test_sessions_of_crashed_and_restarted_nodes_are_cleaned(admission: Ad
     arena, character = await admission.instance(capacity=1), await admission.character()
     _, socket = await arena.join(character)
     await socket.beat()
-    for node in admission.deployment.nodes.values():
-        await node.kill()
-    for node in admission.deployment.nodes.values():
-        await node.restart()
+    for node in admission.nodes:
+        await admission.kill(node)
+    for node in admission.nodes:
+        await admission.restart(node)
 
     await T.sleep_until(T.now(), admission.stale_bound(), "the janitor of the restarted node")
     expect(await arena.connect(character), success(), why="slot and character are free without anybody's help")
@@ -228,7 +228,7 @@ async def test_sessions_of_a_dead_node_are_cleaned_by_another(admission: Admissi
     character = await admission.character(node=alive)
     _, socket = await arena.join(character, node=dead)
     await socket.beat()
-    await admission.deployment.nodes[dead].kill()
+    await admission.kill(dead)
 
     await T.sleep_until(T.now(), admission.stale_bound(), "the janitor of the other node")
     expect(await arena.connect(character, node=alive), success(), why="slot and character are free")

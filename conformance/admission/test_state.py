@@ -3,13 +3,14 @@
 import socket
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable, NotObservable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, outcomes
-from holdfast.conformance.admission.wire import locked, queued, refused, status, success
-from holdfast.deployment import Sink
-from holdfast.finding import Finding, Inconclusive, NotApplicable, NotObservable, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.admission.wire import locked, queued, refused, success
+from holdfast.conformance.shared.wire import status
+from holdfast.target.deployment import Sink
 
 
 @verifies("AD-STATE-01")
@@ -49,10 +50,10 @@ async def test_killing_all_nodes_keeps_sessions_order_and_locks(admission: Admis
     await held.socket.beat()
     alive = T.now()
 
-    for node in admission.deployment.nodes.values():
-        await node.kill()
-    for node in admission.deployment.nodes.values():
-        await node.restart()
+    for node in admission.nodes:
+        await admission.kill(node)
+    for node in admission.nodes:
+        await admission.restart(node)
 
     places = [(await arena.status(character)).position for character in line]
     again, last = await arena.connect(inside), await arena.connect(unlucky)
@@ -69,8 +70,8 @@ async def test_the_whole_cycle_works_while_the_database_refuses(admission: Admis
         raise NotApplicable("the descriptor declares no setting for a database")
     if not admission.context.target.startable:
         raise NotObservable("[[node]] start, so that a node can be given another database")
-    for node in admission.deployment.nodes.values():
-        await node.restart(database=_refusing_database(admission))
+    for node in admission.nodes:
+        await admission.restart(node, database=_refusing_database(admission))
     arena = await admission.instance(capacity=1)
     first, second = await admission.characters(2)
 
@@ -83,7 +84,7 @@ async def test_the_whole_cycle_works_while_the_database_refuses(admission: Admis
 
 
 def _refusing_database(admission: Admission) -> str:
-    """A port that is ours but listens to nobody refuses for certain."""
+    """Returns a database URL that refuses for certain: its port is bound, but nothing listens."""
     port = socket.socket()
     port.bind(("127.0.0.1", 0))
     admission.context.stack.callback(port.close)
@@ -110,7 +111,7 @@ async def test_a_paused_audit_sink_changes_neither_outcome_nor_latency(admission
         return connects.done()
 
     decided = T.attempt_deadline + 3 * T.prompt
-    await T.until(all_answered, give_up=decided, what="every answer while the sink stands still")
+    await T.until(all_answered, give_up=decided, what="every answer while the sink is paused")
     answers = connects.result()
     expect(outcomes(answers), {"success": 10, "queued": 10}, why="20 connects for 10 free slots")
     slowest = max(answers, key=lambda answer: answer.received - answer.sent)
@@ -119,7 +120,7 @@ async def test_a_paused_audit_sink_changes_neither_outcome_nor_latency(admission
 
 
 async def _events_arrive(sink: Sink, T: SpecTime) -> None:
-    """Pausing a sink that nobody writes to would show nothing."""
+    """Raises Inconclusive unless events arrive: pausing a sink that nobody writes to would show nothing."""
 
     async def something() -> bool:
         return bool(sink.log_lines())
@@ -140,4 +141,4 @@ async def test_a_full_instance_with_a_line_leaves_another_one_alone(admission: A
     expect(await free.connect(first), success())
     expect(await free.connect(second), queued(position=0, depth=1))
     for position, character in enumerate(line):
-        expect((await full.status(character)).position, position, why="control: the other line stands as it was")
+        expect((await full.status(character)).position, position, why="control: the other line is unchanged")

@@ -1,10 +1,10 @@
 """Version gating (seed §6 Version Gating Lookup): one required build, compared as an opaque string."""
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.wire import Answer, refused, status, success
-from holdfast.deployment import StartError
-from holdfast.finding import Finding, expect
+from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.conformance.shared.wire import status
 
 CURRENT = "1.4.0"
 HASH = "9f2c1e7"
@@ -32,7 +32,7 @@ async def test_neither_an_older_nor_a_newer_version_is_let_in(admission: Admissi
 
 @verifies("AD-VER-01")
 async def test_a_build_header_never_overrules_the_body(admission: Admission) -> None:
-    """Where the target takes no header, the body alone decides and the last two lines hold all the same."""
+    """If the target takes no header, the body alone decides, and the last two expectations hold as well."""
     arena, current = await admission.instance(), admission.build
     header = str(admission.features.get("build_header") or "X-Client-Build")
     if admission.features.get("build_header"):
@@ -66,11 +66,8 @@ async def test_the_required_build_comes_from_the_environment_and_may_be_a_hash(a
     expect(await _first_try(admission, arena, build=CURRENT), success())
     expect(await _first_try(admission, arena, build=HASH), refused("VERSION_MISMATCH"))
 
-    for node in admission.deployment.nodes.values():
-        try:
-            await node.restart(current_build=HASH)
-        except StartError as error:
-            raise Finding([f"node {node.name} starts with CURRENT_CLIENT_BUILD={HASH}"], str(error)) from error
+    for node in admission.nodes:
+        await admission.restart(node, current_build=HASH)
 
     expect(await _first_try(admission, arena, build=HASH), success(), why="the build of the new environment")
     for wrong in ("9f2c1e8", CURRENT):

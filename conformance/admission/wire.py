@@ -1,14 +1,17 @@
-"""The admission wire, pure: build a request, parse a reply. No sockets here, so load users share it.
+"""The admission wire, pure: builds requests, reads replies. No sockets here, so load users share it.
 
 The contract dialect is canonical. The `tilemud-code` dialect spells some fields otherwise; a codec translates, so that
 checks speak one language.
 """
 
-import json
+import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from holdfast.conformance.shared import wire as shared
+from holdfast.conformance.shared.wire import Request
 
 REASONS = frozenset(
     {
@@ -34,34 +37,9 @@ UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9
 SECRET_FIELDS = ("reconnectionToken", "replacementToken")
 
 
-@dataclass(frozen=True)
-class Request:
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
-
-    def describe(self) -> str:
-        query = "?" + "&".join(f"{k}={v}" for k, v in self.query.items()) if self.query else ""
-        said = " ".join(f"{k}={v}" for k, v in self.body.items()) if isinstance(self.body, dict) else ""
-        return f"{self.method} {self.path}{query}  {said}".rstrip()
-
-
 @dataclass(frozen=True, repr=False)
-class Answer:
-    """What came back, in the contract's words; `outcome` is None when it was no structured answer at all."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: Any
-    text: str = ""
-    sent: float = 0.0
-    received: float = 0.0
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        return self.body if isinstance(self.body, dict) else {}
+class Answer(shared.Answer):
+    """What came back, in the contract's words; `outcome` is None if it was not a structured answer."""
 
     @property
     def outcome(self) -> str | None:
@@ -105,15 +83,8 @@ class Answer:
 
     @property
     def late(self) -> bool:
-        """No answer, or one that says that the target itself ran out of time."""
+        """Whether slowness may explain it: no answer, or one which says that the target itself ran out of time."""
         return not self.answered or self.outcome == "timeout" or self.status == 503
-
-    @property
-    def answered(self) -> bool:
-        return self.status != 0
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"  # what a failed assertion shows
 
     def describe(self) -> str:
         if not self.answered:
@@ -171,19 +142,6 @@ class Like:
 
 
 @dataclass(frozen=True)
-class Status:
-    """A legal answer by its HTTP status alone, for calls that have no outcome field."""
-
-    codes: tuple[int, ...]
-
-    def matches(self, seen: Any) -> bool:
-        return isinstance(seen, Answer) and seen.status in self.codes
-
-    def describe(self) -> str:
-        return "status " + " or ".join(str(code) for code in self.codes)
-
-
-@dataclass(frozen=True)
 class Coded:
     """A legal refusal of an attempt, whatever the cause: outcome failed with a code of the table, no server error."""
 
@@ -201,7 +159,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class TurnedAway:
-    """A legal refusal of a call that has no outcome field: an error status, or the news that nothing was done."""
+    """A legal refusal of a call that has no outcome field: an error status, or an answer that nothing was done."""
 
     def matches(self, seen: Any) -> bool:
         if not isinstance(seen, Answer) or seen.status >= 500:
@@ -242,12 +200,8 @@ def timed_out() -> Like:
 
 
 def unavailable() -> Like:
-    """An outage, told with a hint when to try again."""
+    """Returns the legal answer to an outage: it says when to try again."""
     return Like("failed", "INTERNAL_ERROR", 503, retry_hint=True)
-
-
-def status(*codes: int) -> Status:
-    return Status(codes)
 
 
 class Contract:
@@ -267,7 +221,8 @@ class Contract:
     ) -> Request:
         body = {"characterId": character, "clientBuild": build, "reconnectionToken": token, **(extra or {})}
         said = {name: value for name, value in body.items() if value is not None}
-        return Request("POST", f"/instances/{instance}/connect", {"replaceToken": replace} if replace else {}, {}, said)
+        query = {"replaceToken": replace} if replace else {}
+        return Request("POST", f"/instances/{instance}/connect", said, query=query)
 
     def read(self, answer: Answer) -> Answer:
         return answer
@@ -299,9 +254,8 @@ class TilemudCode(Contract):
     ) -> Request:
         body = {"characterId": character, "clientVersion": build, "reconnectionToken": token, "replaceToken": replace}
         body |= extra or {}
-        return Request(
-            "POST", f"/instances/{instance}/connect", {}, {}, {k: v for k, v in body.items() if v is not None}
-        )
+        said = {name: value for name, value in body.items() if value is not None}
+        return Request("POST", f"/instances/{instance}/connect", said)
 
     def read(self, answer: Answer) -> Answer:
         if not isinstance(answer.body, dict) or "outcome" not in answer.body:
@@ -311,29 +265,29 @@ class TilemudCode(Contract):
         body["outcome"] = outcome
         if reason:
             body["reason"] = reason
-        for ours, theirs in (
+        for contract_name, own_name in (
             ("sessionId", "sessionToken"),
             ("position", "queuePosition"),
             ("attemptId", "correlationId"),
         ):
-            if theirs in body:
-                body.setdefault(ours, body[theirs])
-        return Answer(answer.status, answer.headers, body, answer.text, answer.sent, answer.received)
+            if own_name in body:
+                body.setdefault(contract_name, body[own_name])
+        return dataclasses.replace(answer, body=body)
 
 
 DIALECTS: dict[str, Contract] = {codec.name: codec for codec in (Contract(), TilemudCode())}
 
 
 def queue_status(instance: str, character: str) -> Request:
-    return Request("GET", f"/instances/{instance}/queue/status", {"characterId": character})
+    return Request("GET", f"/instances/{instance}/queue/status", query={"characterId": character})
 
 
 def unqueue(instance: str, character: str) -> Request:
-    return Request("DELETE", f"/instances/{instance}/queue", {"characterId": character})
+    return Request("DELETE", f"/instances/{instance}/queue", query={"characterId": character})
 
 
 def cancel(instance: str, token: str) -> Request:
-    return Request("DELETE", f"/instances/{instance}/connect", {"replaceToken": token})
+    return Request("DELETE", f"/instances/{instance}/connect", query={"replaceToken": token})
 
 
 def leave(instance: str, session: str) -> Request:
@@ -350,11 +304,3 @@ def put_instance(instance: str, **fields: Any) -> Request:
 
 def put_character(character: str, **fields: Any) -> Request:
     return Request("PUT", f"/admin/characters/{character}", body=fields)
-
-
-def parse_body(raw: bytes) -> tuple[Any, str]:
-    text = raw.decode(errors="replace")
-    try:
-        return json.loads(text), text
-    except ValueError:
-        return None, text

@@ -1,4 +1,10 @@
-"""What checks of membership share: cadence at a spy, endpoints that nobody serves, faults of the store."""
+"""What checks of membership share: judging periods at a spy, endpoints that nobody serves, store faults.
+
+A period is judged from the gaps between calls as a spy saw them. Three outcomes are kept apart, because the spec states
+the period and the tolerance is the suite's: gaps within the tolerance hold; a median gap that is off by more than half
+a period means that the node uses another period, which is a finding; anything between is jitter and only warns. Gaps
+that the machine's own delay explains are Inconclusive.
+"""
 
 import contextlib
 import itertools
@@ -8,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd.spy import Call, Spy
-from holdfast.finding import Finding, Inconclusive
-from holdfast.timeline import Moment
 
 if TYPE_CHECKING:
     from holdfast.conformance.lockd.client import Lockd
 
-# A gap this far off is another period, not jitter.
+# A median gap that is off by more than this share means another period, not jitter.
 ANOTHER_PERIOD = 0.5
 
 
 def nowhere(number: int) -> str:
-    """An endpoint on loopback at which nobody listens; the order of the numbers is the order of the endpoints."""
+    """Returns an endpoint on loopback at which nobody listens; higher numbers sort after lower ones."""
     return f"https://127.0.0.1:{100 + number}"
 
 
@@ -35,16 +41,16 @@ async def per_interval(
     period: str = "membership_interval",
     tolerance: str = "tick_tolerance_percent",
 ) -> list[Call]:
-    """So many calls, one a period: another period is a finding, a gap beyond our tolerance a warning."""
+    """Waits for `count` calls on this path, one per period, judges the gaps between them, and returns the calls."""
     T = spy.lockd.T
     start, seconds = since or T.now(), T.timings.of(period).seconds
 
     async def look() -> list[Call] | None:
-        found = [call for call in spy.got(path, since=start, sender=sender) if where(call)]
+        found = [call for call in spy.got_from(sender, path, since=start) if where(call)]
         return found[:count] if len(found) >= count else None
 
     with spy.excused():
-        # The first may come a whole period after we began to look.
+        # One more period than gaps: the first call may come a whole period after the start.
         calls, _ = await T.until(
             look, give_up=(count + 1) * seconds * (1 + ANOTHER_PERIOD), since=start, what=f"{count} calls of {path}"
         )
@@ -53,6 +59,7 @@ async def per_interval(
 
 
 def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since: Moment) -> None:
+    """Raises Finding for another period, Inconclusive for a slow machine; warns past the tolerance."""
     T = spy.lockd.T
     seconds, percent = T.timings.of(period).seconds, T.share(tolerance)
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
@@ -64,7 +71,7 @@ def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since:
     if abs(worst - seconds) <= allowed:
         return
     if abs(worst - seconds) - T.held_back(since) <= allowed:
-        raise Inconclusive(f"gaps of {shown} s, which the machine's own lag explains")
+        raise Inconclusive(f"gaps of {shown} s, which the machine's own delay explains")
     if abs(statistics.median(gaps) - seconds) > seconds * ANOTHER_PERIOD:
         raise Finding([f"one call every {seconds:.2f} s"], f"gaps of {shown} s", period)
     spy.lockd.context.warn(f"{period}: expected gaps of {seconds:.2f} s within {percent:g} %, seen {shown}")
@@ -72,7 +79,7 @@ def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since:
 
 @dataclass
 class StoreFault:
-    """While its file is there, the node that was started with it as `fault_hook` can't read the member list."""
+    """While its file exists, the node that was started with it as `fault_hook` can't read its member list."""
 
     file: Path
 
@@ -85,6 +92,7 @@ class StoreFault:
 
 @contextlib.contextmanager
 def store_fails(lockd: "Lockd") -> Iterator[StoreFault]:
+    """Gives a fault for the block; the check begins it, and it has ended after the block."""
     fault = StoreFault(lockd.folder() / "members-unreadable")
     try:
         yield fault

@@ -1,17 +1,25 @@
-"""What checks and scenarios share about lost quorums: who must be silent, for how long, and who leads afterwards."""
+"""What checks and scenarios share about lost quorums: who must not lead, for how long, and who leads afterwards.
+
+A node that has lost its quorum may lead until its last lease ends and no longer. The survivors' member leases of the
+lost nodes also expire; then the quorum of the rest shrinks, and a lone survivor may lead. So there is a window, from
+the end of the leader lease to the expiry of the members, in which nobody may lead, and a check must look inside it
+only. A partition that lasts longer than two leader leases lets both sides forget each other, and what happens after it
+is healed is then open; a slow machine can stretch a partition that far, which makes a finding Inconclusive.
+"""
 
 import time
 from contextlib import AsyncExitStack
 
+from holdfast.check.faults import Faults
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
-from holdfast.faults import Faults
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.timeline import Moment
 
 
-async def nobody_until(lockd: Lockd, node: str, since: Moment) -> None:
+async def nobody_leads(lockd: Lockd, node: str, since: Moment) -> None:
+    """Watches that the node shows no leader between the end of the leader lease and the expiry of the members."""
     T = lockd.T
     await T.sleep_until(since, T.no_leader_from, "the last leader lease to end")
 
@@ -26,6 +34,8 @@ async def nobody_until(lockd: Lockd, node: str, since: Moment) -> None:
 
 
 async def survivor_leads(lockd: Lockd, node: str, since: Moment) -> None:
+    """Waits until the node leads with itself as the only member, and judges the time."""
+
     async def alone() -> bool:
         leader = await lockd.valid_leader(node)
         return leader is not None and [leader.endpoint] == await lockd.members(node) == [lockd.endpoint(node)]
@@ -34,14 +44,14 @@ async def survivor_leads(lockd: Lockd, node: str, since: Moment) -> None:
 
 
 async def isolate(lockd: Lockd, faults: Faults, stack: AsyncExitStack, node: str, kind: str) -> None:
-    """Nothing passes between this node and the others, in either direction; our own calls do."""
+    """Puts the fault on all links between this node and the others, in both directions; our own calls still pass."""
     for other in lockd.others(node):
-        for way in (f"{node}-{other}", f"{other}-{node}"):
-            await stack.enter_async_context(faults.during(kind, way))
+        for link in (f"{node}-{other}", f"{other}-{node}"):
+            await stack.enter_async_context(faults.during(kind, link))
 
 
 async def isolated_leader(lockd: Lockd, faults: Faults, kind: str, bound: str) -> None:
-    """A leader that reaches clients but no peer falls silent with its lease, and follows its successor once healed."""
+    """Isolates the leader: it must stop deciding when its lease ends, and follow its successor once it is healed."""
     T = lockd.T
     _, leader = await lockd.cluster()
     old = lockd.at(leader.endpoint)
@@ -74,7 +84,7 @@ async def isolated_leader(lockd: Lockd, faults: Faults, kind: str, bound: str) -
     except Finding as finding:
         if (lasted := healed.hi - begun.lo) > T.two_leader_ttl:
             raise Inconclusive(
-                f"after {lasted:.1f} s apart, both sides may have forgotten each other: {finding}"
+                f"the partition lasted {lasted:.1f} s, so both sides may have forgotten each other: {finding}"
             ) from finding
         raise
     for node in lockd.nodes:

@@ -1,15 +1,8 @@
-"""The target's store, where the descriptor has a command that dumps it.
+"""The stored objects of a node: `[observe] store` prints each with its `namespace`, `key` and `value`."""
 
-`[observe] store` is filled for the node and run; it prints one JSON object a line, with `namespace`, `key` and `value`.
-"""
-
-import asyncio
-import shlex
-import subprocess
 from typing import TYPE_CHECKING, Any
 
-from holdfast.finding import Finding
-from holdfast.observe import json_lines
+from holdfast.conformance.shared.store import stored
 
 if TYPE_CHECKING:
     from holdfast.conformance.lockd.client import Lockd
@@ -18,13 +11,10 @@ NAMESPACE, LEASES, REGISTRY = ".lockd", "tc-cluster/leases/", "tc-rm-members"
 
 
 async def objects(lockd: "Lockd", node: str) -> dict[tuple[str, str], dict[str, Any]]:
-    command = shlex.split(lockd.deployment.fill(str(lockd.context.target.observe["store"]), node))
-    ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise Finding(["a dump of the store"], ended.stderr[-300:], f"[observe] store: {command[0]}")
+    """Returns the stored objects of a node by namespace and key. Raises Finding if the command fails."""
     found = {
         (str(entry["namespace"]), str(entry["key"])): entry["value"]
-        for entry in json_lines(ended.stdout.splitlines())
+        for entry in await stored(lockd, node)
         if isinstance(entry.get("value"), dict)
     }
     lockd.context.transcript.note(lambda: f"store of {node}: {', '.join('/'.join(key) for key in found)}")

@@ -4,20 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH, write_private
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.identities import CLIENT_AUTH, SERVER_AUTH, Authority, Identity, write_bundle
+from holdfast.conformance.lockd.identities import Authority, Identity
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
-from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.lockd.wire import no_handshake, ok, refused
+from holdfast.conformance.shared.wire import Request, not_status
 
 
 def _client_requests() -> list[Request]:
-    """The six routes of client auth, with bodies that change nothing where they are let in."""
+    """Returns a request for each of the six routes of client auth, with a body that changes nothing if accepted."""
     methods = {wire.LEADER: "GET", wire.MEMBERS: "GET", wire.BACKENDS: "GET"}
     return [Request(methods.get(path, "POST"), path, None if path in methods else {}) for path in wire.CLIENT_ROUTES]
 
@@ -31,13 +33,13 @@ async def test_client_routes_are_closed_to_callers_without_a_certificate(lockd: 
 
 
 async def _trusting_another(lockd: Lockd, node: str, **settings: str) -> Identity:
-    """Start the node so that TLS takes its own CA, but coordinator calls only another one; a client of that other."""
+    """Restarts the node so that coordinator calls need another CA than TLS; returns a client of that other CA."""
     other = Authority.new()
     trust = lockd.folder() / "trust"
     trust.mkdir(exist_ok=True)
-    write_bundle(trust, "other.pem", other.pem)
+    write_private(trust / "other.pem", other.pem)
     client = other.coordinator_client("other-client")
-    path = write_bundle(lockd.folder(), "other-client.pem", other.pem + client.chain_pem + client.key_pem)
+    path = write_private(lockd.folder() / "other-client.pem", other.pem + client.chain_pem + client.key_pem)
     await lockd.restart(
         node,
         join=lockd.url(node),
@@ -121,46 +123,46 @@ def _plain(lockd: Lockd, node: str) -> str:
     return lockd.url(node).replace("https://", "http://", 1)
 
 
-async def _refuses_to_start(lockd: Lockd, node: str, peer: str, way: str) -> None:
+async def _refuses_to_start(lockd: Lockd, node: str, peer: str, mistake: str) -> None:
     me, settings = lockd.url(node), {"disable_mtls": "true"}
-    if way == "no node-id":
-        leaf = lockd.authority.issue("nameless", (), (SERVER_AUTH, CLIENT_AUTH), hosts=("*",))
-        path = write_bundle(lockd.folder(), "nameless.pem", lockd.authority.bundle(leaf))
+    if mistake == "no node-id":
+        leaf = lockd.authority.identity("nameless", (), (SERVER_AUTH, CLIENT_AUTH), hosts=("*",))
+        path = write_private(lockd.folder() / "nameless.pem", lockd.authority.bundle(leaf))
         settings = {"bundle": str(path)}
     else:
         me = _plain(lockd, node)
-        settings |= {"endpoint": me, **({"tc_disable_auth": "true"} if way == "no mTLS, no auth" else {})}
-    ending, seen = await lockd.restart_fails(node, join=f"{me},{peer}", **settings)
+        settings |= {"endpoint": me, **({"tc_disable_auth": "true"} if mistake == "no mTLS, no auth" else {})}
+    ending, seen = await lockd.refuses_to_start(node, join=f"{me},{peer}", **settings)
     if not ending or "status 0 " in ending:
-        raise Finding(["an end with an error"], ending or "the node serves", f"{way}, --join {me},{peer}")
+        raise Finding(["an end with an error"], ending or "the node serves", f"{mistake}, --join {me},{peer}")
     lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the refusal")
-    plain = await lockd.call(wire.Request("GET", lockd.dialect.health), url=_plain(lockd, node))
+    plain = await lockd.call(Request("GET", lockd.dialect.health), url=_plain(lockd, node))
     assert not plain.answered, f"the port is served in clear text: {plain.describe()}"
 
 
-WAYS = pytest.mark.parametrize("way", ["no mTLS", "no node-id", "no mTLS, no auth"])
+MISTAKES = pytest.mark.parametrize("mistake", ["no mTLS", "no node-id", "no mTLS, no auth"])
 
 
-@WAYS
+@MISTAKES
 @verifies("TC-AUTH-05", isolation="disruptive", nodes=1, waits="startup_exit_max")
-async def test_a_join_list_with_others_needs_mtls_and_a_node_id(lockd: Lockd, way: str) -> None:
+async def test_a_join_list_with_others_needs_mtls_and_a_node_id(lockd: Lockd, mistake: str) -> None:
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint}")
     expect(await lockd.call(wire.members(), node=node), ok(), why="control: with mTLS and a node-id it starts")
     since = lockd.T.now()
-    await _refuses_to_start(lockd, node, spy.endpoint, way)
+    await _refuses_to_start(lockd, node, spy.endpoint, mistake)
     late = [call for call in spy.got(wire.ANNOUNCE, since=since) if call.node_id != lockd.node_id(node)]
     assert not late, f"the node announced itself without an identity: {[call.describe() for call in late]}"
 
 
-@WAYS
+@MISTAKES
 @verifies("TC-AUTH-05", part=2, isolation="disruptive", nodes=2, waits="startup_exit_max")
-async def test_a_node_without_identity_never_reaches_a_live_node(lockd: Lockd, way: str) -> None:
+async def test_a_node_without_identity_never_reaches_a_live_node(lockd: Lockd, mistake: str) -> None:
     a, b = lockd.nodes[:2]
     await lockd.kill(b)
     await lockd.restart(a, join=lockd.url(a))
     before = await lockd.members(a)
-    await _refuses_to_start(lockd, b, lockd.url(a), way)
+    await _refuses_to_start(lockd, b, lockd.url(a), mistake)
     expect(await lockd.members(a), before, why="the live node's list")
 
 

@@ -8,22 +8,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.bridge import Call, in_thread
-from holdfast.check import verifies
+from holdfast.check.bridge import Call, in_thread
+from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.generated import Round, fuzz, https_session, json_values, try_examples
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Identity
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.wire import Answer, Request, ok
-from holdfast.contract import Contract, document
-from holdfast.finding import Finding, NotApplicable, expect
-from holdfast.generated import Round, fuzz, https_session, json_values, try_examples
+from holdfast.conformance.lockd.wire import Answer, ok
+from holdfast.conformance.shared.wire import Request
+from holdfast.spec.contract import Contract, document
 
-# Per call and kind of data.
+# Generated requests per operation, for valid and for invalid data each.
 EXAMPLES = 5
-# Per call.
+# Generated bodies per path.
 BODIES = 25
-# What each call reads. A leave reads nothing, so that every body is a leave.
+# The fields that each call reads. A leave reads none, so every body is a valid leave.
 FIELDS = {
     wire.ACQUIRE: ("candidate_id", "candidate_endpoint", "term", "ttl_ms"),
     wire.RENEW: ("leader_id", "term", "ttl_ms"),
@@ -39,7 +40,7 @@ ENDPOINTS = ("self_endpoint", "endpoint", "candidate_endpoint")
 
 
 def _speaks_the_contract(lockd: Lockd) -> None:
-    """Fields that only our own contract demands are judged where the descriptor says that the target has them all."""
+    """Raises NotApplicable unless the descriptor declares the whole contract, which demands more than the spec."""
     if not lockd.context.target.dialect.get("openapi"):
         raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
 
@@ -52,26 +53,26 @@ async def _state(lockd: Lockd, node: str) -> tuple[object, ...]:
 
 @contextlib.asynccontextmanager
 async def _unmoved(lockd: Lockd, node: str) -> AsyncIterator[None]:
-    """Leader, members and registry are afterwards what they were before."""
-    lockd.context.lapses = True  # a node that gets no processor for a whole lease begins another term
+    """Raises Finding if leader, members or registry differ after the block from what they were before it."""
+    lockd.context.lapses = True  # a node that gets no processor time for a whole lease begins another term
     await lockd.backend_of(node)
     before = await _state(lockd, node)
     yield
     expect(await _state(lockd, node), before, why="leader, term, members and registry")
 
 
-# Busy, because a thread that computes slows the loop that all other checks are timed on.
+# Busy: a thread that computes slows the loop on which all other checks are timed.
 @pytest.mark.parametrize("tag", ["election", "membership", "registry", "transactions", "observation"])
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="3*lease_settled_max + rm_listed_max")
 async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str) -> None:
-    """A server may announce and register what it likes, so what it has said is taken back at the end."""
+    """Generated requests of a server may announce and register anything; the check removes all of it at the end."""
     _speaks_the_contract(lockd)
     node, server = lockd.lone, lockd.authority.server(name="x")
     await lockd.leads(node)
     await lockd.backend_of(node)
     members, backends = await lockd.members(node), await lockd.registered(node)
     await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=lockd.T.rm_call_max)
-    expect(await lockd.part(server, node), ok(), why="the generated member leaves")
+    expect(await lockd.leave_as(server, node), ok(), why="the generated member leaves")
     await lockd.leads(node)
     expect(await lockd.members(node), members, why="members, once the generated one has left")
     for backend in (await lockd.registered(node)).keys() - backends.keys():
@@ -94,7 +95,7 @@ def _fuzz(call: Call, lockd: Lockd, node: str, server: Identity, tag: str) -> No
 
 
 def _stay_here(body: Any) -> None:
-    """A node calls the endpoints that it is told: whatever host was drawn, it is a port here where nobody listens."""
+    """Replaces generated endpoints by a local port where nobody listens: a node calls every endpoint it gets."""
     for name in ENDPOINTS:
         value = body.get(name) if isinstance(body, dict) else None
         with contextlib.suppress(ValueError):
@@ -123,18 +124,18 @@ async def test_generated_json_is_refused_with_a_code_and_changes_nothing(lockd: 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="2*lease_settled_max + rm_listed_max")
 async def test_every_answer_of_an_ordinary_day_is_documented(lockd: Lockd) -> None:
     _speaks_the_contract(lockd)
-    contract, heard = Contract("lockd"), list[tuple[Request, Answer]]()
+    contract, exchanges = Contract("lockd"), list[tuple[Request, Answer]]()
     async with _unmoved(lockd, lockd.lone):
-        lockd.listeners.append(lambda request, answer: heard.append((request, answer)))
+        lockd.listeners.append(lambda request, answer: exchanges.append((request, answer)))
         await _an_ordinary_day(lockd)
 
-    kinds = {(request.path, answer.status, answer.code) for request, answer in heard}
-    assert len(kinds) >= 30, f"too few kinds of answers to speak of: {sorted(kinds)}"
-    expect(contract.undocumented(heard), set(), why=f"of {len(heard)} answers")
+    kinds = {(request.path, answer.status, answer.code) for request, answer in exchanges}
+    assert len(kinds) >= 30, f"only these kinds of answers were seen: {sorted(kinds)}"
+    expect(contract.undocumented(exchanges), set(), why=f"of {len(exchanges)} answers")
 
 
 async def _an_ordinary_day(lockd: Lockd) -> None:
-    """Every call, let in and refused, by a server, a client and for reasons of their own."""
+    """Makes every call: accepted, refused by a server and by a client certificate, and refused for its content."""
     node, server = lockd.lone, lockd.authority.server(name="x")
     (leader, _), ttl = await lockd.leads(node), int(lockd.T.probe_lease_ttl * 1000)
     txn, unknown = lockd.txn(), lockd.txn()

@@ -1,13 +1,13 @@
-"""Crash and expiry (seed): who crashes stays listed until its lease ends, and may take the lease up again."""
+"""Crash and expiry (seed): a node that crashes stays listed until its lease ends, and may renew that lease."""
 
 import time
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.spy import spy_members
+from holdfast.conformance.lockd.spy_cluster import spy_members
 from holdfast.conformance.lockd.wire import ok
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
 
 
 @verifies("TC-CRASH-01", isolation="quiet", nodes=1, waits="membership_ttl + clock_slack + next_tick_max")

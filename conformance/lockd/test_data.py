@@ -3,15 +3,17 @@
 import time
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, NotObservable, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.spy import spies, spy_members
+from holdfast.conformance.lockd.spy import spies
+from holdfast.conformance.lockd.spy_cluster import spy_members
 from holdfast.conformance.lockd.store import LEASES, NAMESPACE, REGISTRY, objects
 from holdfast.conformance.lockd.wire import Leader, ok
-from holdfast.finding import Inconclusive, NotObservable, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import Request
 
 
 @verifies("TC-DATA-01", isolation="quiet", nodes=1)
@@ -30,7 +32,9 @@ async def test_announces_at_the_same_moment_are_all_kept(lockd: Lockd, T: SpecTi
     crowd = [lockd.authority.server(name=f"x{number}") for number in range(T.count("burst"))]
     ends = [nowhere(number) for number in range(len(crowd))]
     for who in crowd:
-        await lockd.call(wire.members(), who, node=lockd.lone)  # connections first, so that the burst is one
+        await lockd.call(
+            wire.members(), who, node=lockd.lone
+        )  # opens the connections, so that the burst arrives together
     await lockd.parallel([partial(lockd.member, who, end, lockd.lone) for who, end in zip(crowd, ends, strict=True)])
     missing = set(ends) - set(await lockd.members(lockd.lone))
     assert not missing, f"{len(missing)} of {len(ends)} announces at the same moment are lost: {sorted(missing)}"
@@ -38,7 +42,7 @@ async def test_announces_at_the_same_moment_are_all_kept(lockd: Lockd, T: SpecTi
 
 @verifies("TC-DATA-01", part=2, isolation="disruptive", nodes=1)
 async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
-    # A store that is kept in memory can't be looked into, so where there is another one the node gets that.
+    # A store in memory can't be looked into, so the node gets a durable one where there is one.
     node = await _on_a_durable_store(lockd) if lockd.dialect.durable_store else lockd.lone
     x = lockd.authority.server(name="x")
     for backend, endpoint in (("h1", nowhere(1)), ("h2", nowhere(2))):
@@ -52,7 +56,7 @@ async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
     wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(4)}
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     expect({name: after[key].get(name) for name in wanted}, wanted, why="the stored lease")
-    await lockd.part(x, node)
+    await lockd.leave_as(x, node)
     assert key not in await objects(lockd, node), "the lease object is there after its leave"
     assert (NAMESPACE, REGISTRY) in after, f"no object {REGISTRY} among {sorted(after)}"
     stored = after[NAMESPACE, REGISTRY].get("backends") or []
@@ -128,7 +132,7 @@ async def test_a_restarted_follower_rebuilds_leader_and_term(lockd: Lockd, T: Sp
         return seen is not None and seen.term == leader.term
 
     await lockd.comes(follows, "tick_settled_max", what="the follower to show leader and term again")
-    await T.sleep(T.leader_ttl, "an election that should not be")
+    await T.sleep(T.leader_ttl, "an election that must not happen")
     for node in nodes:
         seen = await lockd.valid_leader(node)
         expect(seen and seen.term, leader.term, why=f"the term at {node} after the follower came back")
@@ -140,7 +144,7 @@ async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
     leader, _ = await lockd.leads(node)
     server, client = lockd.authority.server(name="x"), lockd.client
     provoked = [
-        ("missing_self_endpoint", wire.Request("POST", wire.ANNOUNCE, {}), server),
+        ("missing_self_endpoint", Request("POST", wire.ANNOUNCE, {}), server),
         ("tc_forbidden", wire.announce(nowhere(1)), client),
         ("missing_backend_hash", wire.register("", nowhere(1)), server),
         ("missing_endpoint", wire.register("h1", ""), server),
@@ -188,7 +192,7 @@ async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime
 
     seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
     if seen.wall * 1000 > second.expires_at:
-        raise Inconclusive("the node took so long to start that the late lease has run out too")
+        raise Inconclusive("the node took longer to start than the late lease lasted")
     assert nowhere(1) in seen.endpoints, f"a live lease is gone after the restart: {seen.endpoints}"
     assert nowhere(2) not in seen.endpoints, f"a lease that ran out came back: {seen.endpoints}"
     assert nowhere(3) in registry.get("h1", wire.Backend((), 0)).endpoints, f"the registry is gone: {sorted(registry)}"
@@ -226,7 +230,7 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
     if not lockd.dialect.shared_store:
         raise NotObservable("[dialect] shared_store: a value of the setting `store` that several nodes share")
     a, b = lockd.nodes[:2]
-    for node in (a, b):  # both first, or the one that still runs on its own store would register from there
+    for node in (a, b):  # both before anything else: a node that still has its own store would register from there
         await lockd.kill(node)
     for node in (a, b):
         await lockd.restart(node, store=lockd.dialect.shared_store)
@@ -247,8 +251,8 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
     )
     wanted = sorted(nowhere(number) for number in range(T.count("burst")))
     for node in (a, b):
-        expect(await lockd.entries("island", node), wanted, why=f"registers at the same moment, listed at {node}")
+        expect(await lockd.entries("island", node), wanted, why=f"two registers at the same moment, listed at {node}")
     await lockd.member(x, nowhere(1), a)
     assert nowhere(1) in await lockd.members(b), "the other node of the island does not list the member at once"
-    expect(await lockd.part(x, b), ok())
+    expect(await lockd.leave_as(x, b), ok())
     assert nowhere(1) not in await lockd.members(a), "a leave at one node of the island leaves the lease at the other"

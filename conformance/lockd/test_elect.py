@@ -4,15 +4,17 @@ import time
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.check.x509 import CLIENT_AUTH
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
-from holdfast.conformance.lockd.identities import CLIENT_AUTH
-from holdfast.conformance.lockd.spy import Call, Spy, leaderless, spies, spy_leader, spy_members
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.spy import Call, Spy, spies
+from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import Leader, ok, refused
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import Request, moment
 
 
 def _is_a_candidacy(call: Call) -> bool:
@@ -30,7 +32,7 @@ async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highe
         await spy.join(node)
     # A leader that lost its quorum may ask for its old term again; a candidacy has a term of its own.
     calls = [await spy.receives(wire.ACQUIRE, "lease_settled_max", where=_is_a_candidacy) for spy in pair]
-    # After a round that failed its own term may be the highest.
+    # After a failed round, the node's own term may be the highest.
     first = min(int(call.body["term"]) for call in calls)
     expect(first, 1001, why="one above the highest term that a peer reported")
     for spy, call in zip(pair, calls, strict=True):
@@ -41,11 +43,11 @@ async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highe
 @verifies("TC-ELECT-02", isolation="quiet", nodes=1, waits="4*lease_settled_max")
 async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd, T: SpecTime) -> None:
     node, made = await leaderless(lockd, 3)
-    # Three of four are a quorum, so with two votes held back nothing is decided yet.
+    # Three of four are a quorum, so while two votes are held back nothing is decided.
     for spy in made[:2]:
         spy.hold_votes(T.held_answer)
     made[2].grant_votes()
-    # The last renewal of the lost leadership may still ask for its old term; the next round may be under way already.
+    # The last renewal of the lost leadership may still ask for its old term; the next round may have begun already.
     since, last = T.now(), max((int(call.body.get("term", 0)) for call in made[0].got(wire.RENEW)), default=0)
     held = await made[0].receives(
         wire.ACQUIRE, "lease_settled_max", since=since, where=lambda call: int(call.body.get("term", 0)) > last
@@ -53,7 +55,7 @@ async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd
     term = int(held.body.get("term", 0))
     rival = await lockd.call(wire.acquire("rival", lockd.url(node), term, int(T.leader_ttl * 1000)), node=node)
     if rival.sent > held.at + T.held_answer:
-        raise Inconclusive("we asked after the vote was over")
+        raise Inconclusive("the suite asked after the vote was over")
     expect(rival, refused("tc_lease_active"), why="the node's own slot is taken during its round")
     for spy in made[:2]:
         spy.grant_votes()
@@ -65,7 +67,7 @@ async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd
 
 
 def _of_the_winning_round(spy: Spy, term: int) -> list[Call]:
-    """Vote requests of this term. Rounds that failed may have had it too, but those have been released since."""
+    """Returns the vote requests of this term since its last release: earlier ones belong to failed rounds."""
     last_release = max((call.at for call in spy.got(wire.RELEASE) if call.body.get("term") == term), default=0.0)
     return [call for call in spy.got(wire.ACQUIRE) if call.body.get("term") == term and call.at > last_release]
 
@@ -160,7 +162,7 @@ async def test_terms_rise_with_every_change(lockd: Lockd, T: SpecTime) -> None:
     nodes, leader = await lockd.cluster()
     seen: dict[int, set[str]] = {leader.term: {leader.id}}
 
-    def note(_request: wire.Request, answer: wire.Answer) -> None:
+    def note(_request: Request, answer: wire.Answer) -> None:
         if answer.has_leader:
             seen.setdefault(answer.leader.term, set()).add(answer.leader.id)
 
@@ -179,7 +181,7 @@ async def test_terms_rise_with_every_change(lockd: Lockd, T: SpecTime) -> None:
         async def successor(rest: list[str] = rest, term: int = previous.term) -> Leader | None:
             return await lockd.one_leader(*rest, above=term)
 
-        leader, _ = await T.until(successor, give_up=2 * T.lease_settled_max, what="a successor")
+        leader, _ = await T.until(successor, give_up=T.never("lease_settled_max"), what="a successor")
         await lockd.restart(old)
         leader, _ = await lockd.agreed(*nodes, above=previous.term)
     twice = {term: ids for term, ids in seen.items() if len(ids) > 1}
@@ -258,7 +260,7 @@ async def test_a_crashed_leader_is_replaced_after_its_lease(lockd: Lockd, T: Spe
 
 
 def _not_early(lockd: Lockd, calls: list[Call], lease: Leader) -> None:
-    """The node's clock and ours may differ a little; within that nothing is early."""
+    """Raises if a call came before the lease ended, by more than the node's clock and ours may differ."""
     end = lockd.moment_of(lease.expires_at).lo - lockd.T.clock_slack
     early = [call.describe() for call in calls if call.at < end]
     assert not early, f"votes were asked for while the lease was live: {early}"
@@ -290,11 +292,11 @@ async def test_survivors_replace_a_killed_leader(lockd: Lockd, T: SpecTime) -> N
 @verifies("TC-ELECT-08", isolation="quiet", nodes=1, waits="3*lease_settled_max + two_leader_ttl + reelect_max")
 async def test_an_observed_leader_is_followed_until_it_lapses(lockd: Lockd, T: SpecTime) -> None:
     node, (spy,) = await leaderless(lockd)
-    told = [0]
+    expiries = [0]
 
     def leading() -> Leader:
-        told.append(int((time.time() + T.leader_ttl) * 1000))
-        return Leader(spy.node_id, spy.endpoint, 50, told[-1])
+        expiries.append(int((time.time() + T.leader_ttl) * 1000))
+        return Leader(spy.node_id, spy.endpoint, 50, expiries[-1])
 
     spy.report(leading)
 
@@ -311,22 +313,22 @@ async def test_an_observed_leader_is_followed_until_it_lapses(lockd: Lockd, T: S
     await lockd.throughout(stays, T.two_leader_ttl, "the observed leader")
     assert not spy.got(wire.ACQUIRE, since=since), "the node asks for votes beside a valid leader"
     spy.report(Leader)
-    await _resumes(lockd, spy, told)
+    await _resumes(lockd, spy, expiries)
 
 
-async def _resumes(lockd: Lockd, spy: Spy, told: list[int]) -> None:
-    """Elections begin again when the last lease that was told has lapsed, and not before."""
+async def _resumes(lockd: Lockd, spy: Spy, expiries: list[int]) -> None:
+    """Waits for the next election and judges that it comes after the last reported lease has ended."""
     T, stopped = lockd.T, lockd.T.now()
-    expiry = lockd.moment_of(told[-1])
+    expiry = lockd.moment_of(expiries[-1])
     call = await spy.receives(wire.ACQUIRE, "lease_settled_max", since=stopped, times=2, what="an election")
-    _not_early(lockd, [call], Leader(expires_at=told[-1]))
+    _not_early(lockd, [call], Leader(expires_at=expiries[-1]))
     expect(call.body.get("term"), 51, why="one above the observed term")
     since = Moment(min(expiry.lo, call.at), expiry.hi)
     T.at_most("reelect_max", since=since, seen=call.moment, what="the next election")
 
 
 async def _leading_above_a_thousand(lockd: Lockd, node: str) -> tuple[Spy, Leader]:
-    """A node that leads at term 1001 or higher, with one spy that is its seed and its member."""
+    """Makes the node lead at term 1001 or higher; returns the spy that is its seed and only peer, and its lease."""
     (spy,) = await spies(lockd, 1)
     spy.report_term(1000)
     spy.refuse_votes()

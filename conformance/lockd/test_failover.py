@@ -1,35 +1,35 @@
-"""Crash recovery over many independent kills (the one percentile of the catalogue, and it is ours)."""
+"""Crash recovery over many independent kills (the only percentile of the catalogue; its bound is the suite's)."""
 
 import math
 from dataclasses import dataclass, field
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
-# Clusters that are killed beside each other, where we may have more than one.
+# Clusters in which nodes are killed at the same time, where Holdfast can start several.
 CLUSTERS = 4
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """One kill: how long nobody decided, from when to when that was, and what the survivors waited for a processor."""
+    """One kill: how long nobody decided, from when to when, and how long the survivors waited in run queues."""
 
     seconds: float
     span: Moment
     queued: float
 
 
-# Of a kill that is not worth while any more we take the best that could have been.
+# Used for a kill that is left out because it can no longer change the verdict: the best possible result.
 AT_ONCE = Recovery(0.0, Moment(0.0, 0.0), 0.0)
 
 
 @dataclass
 class Kills:
-    """All kills of all clusters. So few of them say something of a P95 only if none is late."""
+    """The kills of all clusters together. With this few samples the P95 holds only if none is late."""
 
     wanted: int
     recoveries: list[Recovery] = field(default_factory=list)
@@ -43,11 +43,11 @@ class Kills:
     "TC-ELECT-10",
     isolation="disruptive",
     nodes=3,
-    heavy=True,
+    weight=2,
     waits="cluster_leader_max + 15*(failover_p95_max + rejoin_max)",
 )
 async def test_crash_recovery_keeps_its_percentile(lockd: Lockd, T: SpecTime) -> None:
-    """Kills in several clusters at once, judged together; none follow once the percentile is surely missed."""
+    """Kills in several clusters at once and judges all together; stops once the percentile is surely missed."""
     wanted = lockd.context.catalogue.requirements["TC-ELECT-10"].samples or 0
     further = CLUSTERS - 1 if lockd.context.target.startable else 0
     clusters = [lockd, *[await lockd.another() for _ in range(further)]]
@@ -65,7 +65,7 @@ async def test_crash_recovery_keeps_its_percentile(lockd: Lockd, T: SpecTime) ->
 
 
 async def _kill_leaders(lockd: Lockd, times: int, kills: Kills) -> None:
-    """Before the next kill the last victim is back, all lists are equal and one leader is agreed on."""
+    """Kills the leader `times` times. Before the next kill the node is back and all nodes agree on lists and leader."""
     nodes, leader = await lockd.cluster()
     for _ in range(times):
         if kills.late:

@@ -1,4 +1,4 @@
-"""Callers that mean no good: wrong certificates, forged headers, bodies that are none."""
+"""Hostile callers: wrong certificates, forged headers, malformed bodies."""
 
 import datetime as dt
 from dataclasses import replace
@@ -6,23 +6,25 @@ from http import HTTPStatus
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.verifies import verifies
+from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.identities import CLIENT_AUTH, SERVER_AUTH, Authority, Identity
+from holdfast.conformance.lockd.identities import Authority, Identity
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
-from holdfast.conformance.lockd.wire import Request, no_handshake, not_status, ok, refused
-from holdfast.finding import Finding, expect
+from holdfast.conformance.lockd.wire import no_handshake, ok, refused
+from holdfast.conformance.shared.wire import Request, not_status
 
 BIG = 10 * 1024 * 1024
 SERVER_URI = "spiffe://lockd/server/hostile"
-# They describe a connection or a body, not the one who calls.
+# Headers that describe a connection or a body, not the caller.
 HOP_BY_HOP = {"host", "connection", "content-length", "transfer-encoding", "accept-encoding"}
 
 
 def _wrong(lockd: Lockd, kind: str) -> Identity:
-    """Everything is right but for one thing."""
+    """Returns a caller of this kind: a server whose certificate is wrong in exactly one thing."""
     both, hour = (SERVER_AUTH, CLIENT_AUTH), dt.timedelta(hours=1)
     if kind == "foreign CA":
         foreign = Authority.new("foreign").server("hostile", name=kind)
@@ -31,9 +33,9 @@ def _wrong(lockd: Lockd, kind: str) -> Identity:
         namesake = Authority.new(lockd.authority.common_name).server("hostile", name=kind)
         return replace(namesake, ca_pem=lockd.authority.pem)
     if kind == "only for servers":
-        return lockd.authority.issue(kind, (SERVER_URI,), (SERVER_AUTH,), hosts=("*",))
+        return lockd.authority.identity(kind, (SERVER_URI,), (SERVER_AUTH,), hosts=("*",))
     begins, ends = (-3 * hour, -hour / 2) if kind == "expired" else (hour, 3 * hour)
-    return lockd.authority.issue(kind, (SERVER_URI,), both, hosts=("*",), begins=begins, ends=ends)
+    return lockd.authority.identity(kind, (SERVER_URI,), both, hosts=("*",), begins=begins, ends=ends)
 
 
 WRONG = pytest.mark.parametrize("kind", ["foreign CA", "namesake CA", "expired", "not yet valid", "only for servers"])
@@ -64,7 +66,7 @@ async def test_wrong_certificates_change_nothing(lockd: Lockd, kind: str) -> Non
 
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1, waits="next_tick_max")
 async def test_a_replayed_call_speaks_for_the_one_who_replays_it(lockd: Lockd) -> None:
-    """What a node has sent to a member, headers and all, is worth nothing under another certificate."""
+    """What a node has sent to a member, headers included, has no effect under another certificate."""
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await spy.join(node)
     sent = await spy.receives(wire.ANNOUNCE, "next_tick_max", what="an announce of the node")
@@ -76,7 +78,7 @@ async def test_a_replayed_call_speaks_for_the_one_who_replays_it(lockd: Lockd) -
         answer = await lockd.call(request, node=node)
         expect(answer, refused("tc_forbidden"), why=f"{request.path} replayed by a client")
     expect(await lockd.call(leave, thief, node=node), ok(), why="a replayed leave, by a server that is no member")
-    expect(await lockd.members(node), before, why="whom the replayed calls spoke for is still there")
+    expect(await lockd.members(node), before, why="the members whose calls were replayed are still listed")
 
 
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)
@@ -113,13 +115,13 @@ async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: L
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1)
 async def test_a_huge_body_is_refused_or_served_as_a_whole(lockd: Lockd) -> None:
-    """The spec sets no limit: whoever takes the call lists what it said, whoever does not has changed nothing."""
+    """The spec sets no limit: a node that accepts the call lists the member, one that refuses it changes nothing."""
     node, server = lockd.lone, lockd.authority.server(name="x")
     before, endpoint = await lockd.members(node), nowhere(1) + "/" + "x" * BIG
     answer = await lockd.call(wire.announce(endpoint), server, node=node, unwelcome=True)
     if answer.status == HTTPStatus.OK:
-        assert endpoint in await lockd.members(node), "the huge announce was taken, but is not listed"
-        expect(await lockd.part(server, node), ok(), why="the huge member leaves")
+        assert endpoint in await lockd.members(node), "the huge announce was accepted, but is not listed"
+        expect(await lockd.leave_as(server, node), ok(), why="the huge member leaves")
     elif answer.answered and not 400 <= answer.status < 500:
         raise Finding(["4xx, a cut connection, or a member"], answer.describe(), "a body of ten megabytes")
     expect(await lockd.members(node), before, why="the list after the huge body")

@@ -8,25 +8,17 @@ from pathlib import Path
 
 from cryptography import x509
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH, pem_blocks, uris_of, usages_of, write_private
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
-from holdfast.conformance.lockd.identities import (
-    CLIENT_AUTH,
-    SERVER_AUTH,
-    Identity,
-    pem_blocks,
-    read_identity,
-    server_ids,
-    uris_of,
-    usages_of,
-    write_bundle,
-)
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import Identity, read_identity, server_ids
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import ok, refused
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import moment
 
 OTHER_HOST = "other.invalid"
 
@@ -106,7 +98,7 @@ async def test_without_a_server_uri_there_is_no_membership(lockd: Lockd) -> None
     await lockd.member(lockd.authority.server(name="bystander"), nowhere(1), node)
     before = await lockd.members(node)
     for uris in ((), ("spiffe://lockd/tc/x",), ("spiffe://lockd/sdk/x",)):
-        stranger = lockd.authority.issue(uris[0] if uris else "no-uri", uris, both, hosts=("*",), common_name="x")
+        stranger = lockd.authority.identity(uris[0] if uris else "no-uri", uris, both, hosts=("*",), common_name="x")
         for request in (wire.announce(nowhere(2)), wire.leave(), wire.leave(lockd.dialect.guard)):
             expect(await lockd.call(request, stranger, node=node), refused("tc_cluster_identity_missing"))
         expect(await lockd.members(node), before, why="the list after refused calls")
@@ -124,7 +116,7 @@ async def test_a_payload_never_names_the_caller(lockd: Lockd) -> None:
     expect(await lockd.call(forged, x, node=node), ok(), why="identity values in a request are ignored")
     seen = await lockd.members(node)
     assert {lockd.url(node), nowhere(1)} <= set(seen), f"both members belong in the list: {seen}"
-    expect(await lockd.part(x, node), ok(), why="the lease belongs to the certificate")
+    expect(await lockd.leave_as(x, node), ok(), why="the lease belongs to the certificate")
     assert nowhere(1) not in await lockd.members(node), "the announce was stored under another identity"
 
 
@@ -155,7 +147,7 @@ def _hosts(certificate: x509.Certificate) -> list[str]:
 async def _restart_with(lockd: Lockd, node: str, identity: Identity, **settings: str) -> None:
     text = lockd.authority.bundle(identity)
     assert all(kind for kind, _ in pem_blocks(text))
-    path = write_bundle(lockd.folder(), f"{node}-{identity.certificate.serial_number:x}.pem", text)
+    path = write_private(lockd.folder() / f"{node}-{identity.certificate.serial_number:x}.pem", text)
     await lockd.restart(node, bundle=str(path), **settings)
     lockd.take_identity(node, identity)
 
@@ -196,7 +188,7 @@ async def test_a_moved_node_leaves_nothing_at_its_old_endpoint(lockd: Lockd, T: 
 async def test_a_new_node_id_is_a_new_member(lockd: Lockd, T: SpecTime) -> None:
     node, authority = lockd.lone, lockd.authority
     old, new = (
-        authority.issue(
+        authority.identity(
             name, (f"spiffe://lockd/server/{name}",), (SERVER_AUTH, CLIENT_AUTH), hosts=("*",), common_name="same"
         )
         for name in ("first-id", "second-id")
@@ -210,7 +202,7 @@ async def test_a_new_node_id_is_a_new_member(lockd: Lockd, T: SpecTime) -> None:
     await lockd.member(new, nowhere(2), node)
     look = await lockd.call(wire.members(), node=node)
     if moment(look).hi > expiry.lo:
-        raise Inconclusive("we looked too late to see the old lease before its end")
+        raise Inconclusive("the suite looked too late to see the old lease before its end")
     assert nowhere(1) in look.endpoints, "the old lease is gone before its expiry"
     await T.sleep_until(expiry, T.clock_slack, "the old lease's end")
     seen = await lockd.members(node)

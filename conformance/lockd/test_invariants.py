@@ -1,16 +1,17 @@
-"""Whole-system invariants (seed: Failure Handling and Invariants): no knobs, equal views after any churn."""
+"""Whole-system invariants (seed: Failure Handling and Invariants): fixed periods, equal views after churn."""
 
 from collections.abc import Callable
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
+from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere, per_interval
 from holdfast.conformance.lockd.spy import BROKEN, Call, spies
 from holdfast.conformance.lockd.wire import ok, refused
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
 
 @verifies("TC-INV-01", isolation="disruptive", nodes=1, waits="2*lease_settled_max + 6*membership_interval")
@@ -48,13 +49,13 @@ Registry = dict[str, wire.Backend]
 
 
 def _everything(registry: Registry) -> dict[str, set[str]]:
-    """The backends of each endpoint."""
+    """Returns the backends of each endpoint."""
     ends = {end for entry in registry.values() for end in entry.endpoints}
     return {end: {backend for backend, entry in registry.items() if end in entry.endpoints} for end in ends}
 
 
 def _newest(registry: Registry) -> dict[str, set[str]]:
-    """The newest backend of each endpoint: a memory store that began anew leaves its old hash at the peers."""
+    """Returns the newest backend of each endpoint; a restart with a memory store leaves the old hash at the peers."""
     return {
         end: {max(backends, key=lambda backend: registry[backend].updated_at)}
         for end, backends in _everything(registry).items()

@@ -1,18 +1,19 @@
-"""Deployment model (seed: TC+RM everywhere, --join): one kind of server, seeds that only help to begin."""
+"""Deployment model (seed: TC+RM everywhere, --join): one kind of server, and seeds that matter only at the start."""
 
 from functools import partial
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import per_interval, store_fails
-from holdfast.conformance.lockd.spy import Reply, spies
+from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import ok, refused
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.stub import Reply
 
 
 async def _serves_every_role(lockd: Lockd, node: str) -> None:
@@ -95,7 +96,7 @@ async def test_one_reachable_coordinator_is_enough_to_join(lockd: Lockd, T: Spec
     await per_interval(target, wire.ANNOUNCE, 3, sender=lockd.node_id(node))
 
     await target.join(node)
-    assert target.endpoint in await lockd.members(node), "the node does not list who announced itself"
+    assert target.endpoint in await lockd.members(node), "the node does not list the member that announced itself"
     await stranger.join(node)
     await stranger.receives(wire.ANNOUNCE, "next_tick_max", what="the announce to a member of no join list")
 
@@ -112,7 +113,7 @@ async def test_two_nodes_meet_through_one_join_endpoint(lockd: Lockd, T: SpecTim
         return lockd.url(a) in await lockd.members(c)
 
     await lockd.comes(listed, "next_tick_max", what="the joiner to list its target")
-    await T.sleep_until(started, T.member_expiry_settled, "every lease of the start to run out")
+    await T.sleep_until(started, T.member_expiry_settled, "every lease from the start to expire")
     both = sorted((lockd.url(a), lockd.url(c)))
     for node in (a, c):
         expect(await lockd.members(node), both, why=f"the list of {node} after the first leases")
@@ -139,7 +140,7 @@ async def test_startup_announces_before_it_serves(lockd: Lockd, T: SpecTime) -> 
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     since = T.now()
     await lockd.restart(node, join=spy.endpoint)
-    calls = spy.got(wire.ANNOUNCE, since=since, sender=lockd.node_id(node))
+    calls = spy.got_from(lockd.node_id(node), wire.ANNOUNCE, since=since)
     assert calls, "the node serves without an accepted announce"
     expect(calls[0].body.get("self_endpoint"), lockd.url(node), why="self_endpoint is the node's own")
     await lockd.restart(node, join=f"{lockd.closed_port()},{spy.endpoint}")
@@ -147,7 +148,7 @@ async def test_startup_announces_before_it_serves(lockd: Lockd, T: SpecTime) -> 
 
 
 async def _does_not_start(lockd: Lockd, node: str, join: str) -> None:
-    ending, seen = await lockd.restart_fails(node, join=join)
+    ending, seen = await lockd.refuses_to_start(node, join=join)
     if not ending or "status 0 " in ending:
         raise Finding(["an end with an error"], ending or "the node serves", f"--join {join}")
     lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the failed start")
@@ -200,7 +201,7 @@ async def _survives(lockd: Lockd, node: str, T: SpecTime) -> None:
 async def test_a_node_outlives_its_join_target(lockd: Lockd, T: SpecTime) -> None:
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await lockd.restart(node, join=spy.endpoint)
-    assert spy.got(wire.ANNOUNCE, sender=lockd.node_id(node)), "the node did not join through the spy"
+    assert spy.got_from(lockd.node_id(node), wire.ANNOUNCE), "the node did not join through the spy"
     await spy.close()
     await _survives(lockd, node, T)
 

@@ -1,15 +1,17 @@
-"""Leave (seed: Leave, self-only; Fan-out requirement): the caller's lease, everywhere, and nobody else's."""
+"""Leave (seed: Leave, self-only; Fan-out requirement): the caller's lease, everywhere, and no other lease."""
 
 from dataclasses import replace
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
+from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.spy import Spy, spies, spy_members
+from holdfast.conformance.lockd.spy import Spy, spies
+from holdfast.conformance.lockd.spy_cluster import spy_members
 from holdfast.conformance.lockd.wire import ok
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import moment
 
 
 @verifies("TC-LEAVE-01", isolation="quiet", nodes=1, waits="silence_watch")
@@ -17,14 +19,14 @@ async def test_a_leave_removes_exactly_the_callers_lease(lockd: Lockd, T: SpecTi
     node, x, y = lockd.lone, lockd.authority.server(name="x"), lockd.authority.server(name="y")
     await lockd.member(x, nowhere(1), node)
     await lockd.member(y, nowhere(2), node)
-    answer = await lockd.part(x, node)
+    answer = await lockd.leave_as(x, node)
     expect(answer, ok())
-    assert nowhere(1) not in answer.endpoints, f"the answer lists who has left: {answer.describe()}"
+    assert nowhere(1) not in answer.endpoints, f"the answer lists the member that has left: {answer.describe()}"
 
     async def others_stay() -> None:
         seen = await lockd.members(node)
         assert nowhere(1) not in seen, f"the lease of the caller is still there: {seen}"
-        assert {nowhere(2), lockd.url(node)} <= set(seen), f"somebody else was removed: {seen}"
+        assert {nowhere(2), lockd.url(node)} <= set(seen), f"another member was removed: {seen}"
 
     await lockd.throughout(others_stay, T.silence_watch, "the other members")
 
@@ -40,14 +42,14 @@ async def test_nothing_in_a_leave_names_another_member(lockd: Lockd) -> None:
             forged = replace(wire.leave({**guard, "X-Identity": victim}), body=claims, query=claims)
             expect(await lockd.call(forged, x, node=node), ok(), why="the caller's own leave")
             seen = await lockd.members(node)
-            assert {nowhere(2), lockd.url(node)} <= set(seen), f"a leave removed somebody else: {seen}"
+            assert {nowhere(2), lockd.url(node)} <= set(seen), f"a leave removed another member: {seen}"
             assert nowhere(1) not in seen, "the caller's own lease is still there"
 
 
 async def _silent_about_leaves(T: SpecTime, spies_: list[Spy], since_call: wire.Answer, sender: str | None) -> None:
-    await T.sleep_until(moment(since_call), T.silence_watch, "a leave that should not be sent on")
+    await T.sleep_until(moment(since_call), T.silence_watch, "a leave that must not be sent on")
     for spy in spies_:
-        late = spy.got(wire.LEAVE, since=moment(since_call), sender=sender)
+        late = spy.got_from(sender, wire.LEAVE, since=moment(since_call))
         assert not late, f"{spy.identity.name} got {[call.describe() for call in late]}"
 
 
@@ -97,7 +99,7 @@ async def test_a_leave_pauses_the_announcements(lockd: Lockd, T: SpecTime) -> No
     left = await lockd.api_leave(node)
     expect(left, ok(), why="the leave of the node itself")
     await _stays_out(lockd, node, [node], T.three_intervals)
-    late = [call for call in spy.got(wire.ANNOUNCE, sender=lockd.node_id(node)) if call.at > left.received]
+    late = [call for call in spy.got_from(lockd.node_id(node), wire.ANNOUNCE) if call.at > left.received]
     assert not late, f"{len(late)} announces after the leave"
 
 
@@ -192,7 +194,7 @@ async def test_a_guarded_leave_is_applied_here_only(lockd: Lockd, T: SpecTime) -
     pair = await spy_members(lockd, node, 2)
     await lockd.member(x, nowhere(1), node)
     for who, end in ((x, nowhere(1)), (lockd.own(node), lockd.url(node))):
-        answer = await lockd.part(who, node)
+        answer = await lockd.leave_as(who, node)
         expect(answer, ok())
         assert end not in await lockd.members(node), f"{who.name} is still listed"
         await _silent_about_leaves(T, pair, answer, None)

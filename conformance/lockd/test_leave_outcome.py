@@ -4,18 +4,21 @@ import time
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
-from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, leaderless, spies, spy_leader, spy_members
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.spy import BROKEN, Spy, spies
+from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import Leader, ok, refused
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.stub import Reply
+from holdfast.conformance.shared.wire import moment
 
 
 def _guarded(lockd: Lockd, spy: Spy, since: Moment) -> list[float]:
-    calls = spy.got(wire.LEAVE, since=since, sender=lockd.node_id(lockd.nodes[0]))
+    calls = spy.got_from(lockd.node_id(lockd.nodes[0]), wire.LEAVE, since=since)
     return [call.at for call in calls if call.headers.get(lockd.dialect.guard_header) == "1"]
 
 
@@ -87,7 +90,7 @@ async def test_a_leave_succeeds_once_the_failing_peer_has_expired(lockd: Lockd, 
 @verifies("TC-LEAVE-07", isolation="quiet", nodes=1)
 async def test_a_leave_without_a_lease_is_no_error(lockd: Lockd) -> None:
     nobody = lockd.authority.server(name="nobody")
-    expect(await lockd.part(nobody, lockd.lone), ok(), why="a repeated leave must be able to succeed")
+    expect(await lockd.leave_as(nobody, lockd.lone), ok(), why="a repeated leave must be able to succeed")
 
 
 @verifies("TC-LEAVE-07", part=2, isolation="quiet", nodes=2, waits=f"cluster_leader_max + {_REJECTED}")
@@ -177,14 +180,16 @@ async def test_a_dead_peer_does_not_keep_the_others_from_the_leave(lockd: Lockd,
 
 
 async def _with_lease_left(lockd: Lockd, node: str) -> Leader:
-    """The leader as the node shows it, with at least half of the lease ahead."""
+    """Waits for a leader whose lease has at least half of its time left, and returns it as the node shows it."""
 
     async def look() -> Leader | None:
         leader = await lockd.valid_leader(node)
         left = leader.expires_at / 1000 - time.time() if leader else 0.0
         return leader if left >= lockd.T.min_lease_left else None
 
-    leader, _ = await lockd.T.until(look, give_up=2 * lockd.T.lease_settled_max, what="half of a leader lease ahead")
+    leader, _ = await lockd.T.until(
+        look, give_up=2 * lockd.T.lease_settled_max, what="a leader with half of its lease left"
+    )
     return leader
 
 

@@ -1,14 +1,16 @@
-"""Membership loop (seed: Membership loop): a third of the lease, everybody, every time."""
+"""Membership loop (seed: Membership loop): every third of the lease, to every member, every time."""
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import per_interval
-from holdfast.conformance.lockd.spy import BROKEN, Reply, spy_members
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.lockd.spy import BROKEN
+from holdfast.conformance.lockd.spy_cluster import spy_members
+from holdfast.conformance.shared.stub import Reply
 
 
 @verifies("TC-LOOP-01", isolation="quiet", nodes=1, waits="6*membership_interval")

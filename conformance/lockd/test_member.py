@@ -1,12 +1,13 @@
 """Announce and active list (seed: Announce; Active list)."""
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
+from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.wire import Request, ok, refused
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.lockd.wire import ok, refused
+from holdfast.conformance.shared.wire import Request, moment
 
 
 @verifies("TC-MEMBER-01", isolation="quiet", nodes=1)
@@ -51,7 +52,7 @@ async def test_a_lease_lasts_three_leader_ttls_from_the_last_announce(lockd: Loc
     await T.sleep_until(expiry, T.clock_slack, "the first expiry")
     look = await lockd.call(wire.members(), node=node)
     if look.received > lockd.moment_of(second.expires_at).lo:
-        raise Inconclusive("we looked too late to see the renewed lease before its own end")
+        raise Inconclusive("the suite looked too late to see the renewed lease before its own end")
     assert nowhere(1) in look.endpoints, f"the renewed lease ended at its first expiry: {look.describe()}"
 
 
@@ -102,7 +103,7 @@ async def test_a_lease_is_listed_until_its_expiry_and_not_after(lockd: Lockd, T:
     await T.sleep_until(expiry, -T.expiry_look, "almost the expiry")
     look = await lockd.call(wire.members(), node=node)
     if look.received > expiry.lo:
-        raise Inconclusive("we looked too late to see the lease before its end")
+        raise Inconclusive("the suite looked too late to see the lease before its end")
     assert nowhere(1) in look.endpoints, "the lease is gone before its expiry"
     await T.sleep_until(expiry, T.clock_slack, "the expiry")
     assert nowhere(1) not in await lockd.members(node), "an expired lease is listed"
@@ -116,7 +117,7 @@ async def test_a_shared_endpoint_stays_until_its_last_lease_goes(lockd: Lockd) -
         for who in pair:
             await lockd.member(who, nowhere(1), node)
         expect((await lockd.members(node)).count(nowhere(1)), 1, why="two leases of one endpoint, listed once")
-        expect(await lockd.part(pair[first_to_go], node), ok())
-        assert nowhere(1) in await lockd.members(node), "the entry went with the first of two leases"
-        expect(await lockd.part(pair[1 - first_to_go], node), ok())
+        expect(await lockd.leave_as(pair[first_to_go], node), ok())
+        assert nowhere(1) in await lockd.members(node), "the entry was removed with the first of two leases"
+        expect(await lockd.leave_as(pair[1 - first_to_go], node), ok())
         assert nowhere(1) not in await lockd.members(node), "the entry is there without a lease"

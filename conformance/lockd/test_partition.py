@@ -1,9 +1,9 @@
 """An isolated leader (seed: Step-down and quorum loss; Test Expectations)."""
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.quorum import isolated_leader
-from holdfast.faults import Faults
 
 
 @verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + heal_max")

@@ -2,13 +2,14 @@
 
 import time
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.spy import spies, spy_members
+from holdfast.conformance.lockd.spy import spies
+from holdfast.conformance.lockd.spy_cluster import spy_members
 from holdfast.conformance.lockd.wire import Leader, ok, refused
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
 
 LEASE_CALLS = (wire.ACQUIRE, wire.RENEW)
 
@@ -24,9 +25,9 @@ async def test_quorum_follows_the_member_list(lockd: Lockd, T: SpecTime) -> None
     await lockd.leads(node, "reelect_max", above=before.term)
     await T.sleep_until(left, T.next_tick_max, "the tick after the member left")
     since = T.now()
-    await T.sleep(T.next_tick_max, "lease calls that should not come")
+    await T.sleep(T.next_tick_max, "lease calls that must not come")
     late = [call.describe() for path in LEASE_CALLS for call in spy.got(path, since=since)]
-    assert not late, f"who left is still an election peer: {late}"
+    assert not late, f"a member that left is still an election peer: {late}"
 
 
 def _dead(lockd: Lockd) -> str:

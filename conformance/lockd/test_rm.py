@@ -4,15 +4,18 @@ from functools import partial
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
-from holdfast.conformance.lockd.client import Lockd, moment
+from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere, per_interval, store_fails
-from holdfast.conformance.lockd.spy import BROKEN, Call, Reply, Spy, spies, spy_members
-from holdfast.conformance.lockd.wire import Answer, Request, ok, refused
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.lockd.spy import BROKEN, Call, Spy, spies
+from holdfast.conformance.lockd.spy_cluster import spy_members
+from holdfast.conformance.lockd.wire import Answer, ok, refused
+from holdfast.conformance.shared.stub import Reply
+from holdfast.conformance.shared.wire import Request, moment
 
 HASH = "island-h"
 E, F = nowhere(1), nowhere(2)
@@ -111,7 +114,7 @@ async def test_register_takes_backend_hash_and_endpoint(lockd: Lockd) -> None:
 
 
 async def _without_itself(lockd: Lockd, node: str) -> dict[str, tuple[str, ...]]:
-    """The registry but for the node's own entry, which it may add at any time."""
+    """Returns the registry without the node's own entry, which it may add at any time."""
     found = await lockd.registered(node)
     return {each: entry.endpoints for each, entry in found.items() if entry.endpoints != (lockd.url(node),)}
 
@@ -157,13 +160,13 @@ async def test_replicas_go_to_who_is_a_member_now(lockd: Lockd, T: SpecTime) -> 
     await third.join(node)
     since = T.now()
     expect(await lockd.call(wire.register(HASH, E), server, node=node), ok())
-    assert _for_us(third.got(wire.REGISTER, since=since)), "who joined just before got no replica"
+    assert _for_us(third.got(wire.REGISTER, since=since)), "the member that joined just before got no replica"
     await third.leave(node)
     for path in (wire.LEADER, wire.REGISTER, wire.UNREGISTER):
         third.on(path, BROKEN)
     since = T.now()
     answer = await lockd.call(wire.register(HASH, F), server, node=node)
-    expect(answer, ok(), why="who left cannot make a register fail")
+    expect(answer, ok(), why="a member that left cannot make a register fail")
     assert not _for_us(third.got(wire.REGISTER, since=since)), "who left got a replica"
 
 
@@ -204,7 +207,7 @@ async def test_peers_are_probed_before_anything_changes(lockd: Lockd, T: SpecTim
         T.at_most("rm_call_max", since=Moment(answer.sent, answer.sent), seen=T.now(), what="the failed call")
         expect(await lockd.entries(HASH, node), [E], why=f"the registry after a failed {request.path}")
         late = [call.describe() for spy in (first, second) for call in _for_us(spy.got(request.path, since=since))]
-        assert not late, f"written to in spite of a failed probe: {late}"
+        assert not late, f"written to although the probe failed: {late}"
 
 
 @verifies("TC-RM-05", part=2, isolation="quiet", nodes=2, waits="cluster_leader_max + rm_call_max")
@@ -250,7 +253,7 @@ async def test_a_failed_replica_leaves_no_peer_changed(lockd: Lockd) -> None:
     last.script.clear()
     server = lockd.authority.server(name="x")
     expect(await lockd.call(wire.register(HASH, E), server, node=node), ok(), why="control: everybody accepts")
-    assert (HASH, E) in first.kept, "control: the first peer took the register"
+    assert (HASH, E) in first.kept, "control: the first peer accepted the register"
     last.on(wire.UNREGISTER, BROKEN)
     await _fails(lockd, wire.unregister(HASH, E), node)
     expect(await lockd.entries(HASH, node), [E], why="the failed unregister")
@@ -304,12 +307,14 @@ async def _accepted(lockd: Lockd, node: str) -> bool:
 
 
 async def _blocked_while_listed(lockd: Lockd, node: str, endpoint: str, since: Moment) -> None:
-    """502 as long as the dead member is listed, 200 once it is not."""
+    """Judges that a register fails while the dead member is listed, and succeeds once it is not."""
 
     async def look() -> bool:
         before = endpoint in await lockd.members(node)
         accepted = await _accepted(lockd, node)
-        assert not (accepted and before and endpoint in await lockd.members(node)), "a dead member was passed over"
+        assert not (accepted and before and endpoint in await lockd.members(node)), (
+            "a register succeeded without a dead member that was still listed"
+        )
         return accepted
 
     assert not await look(), "a register succeeded although a member is unreachable"
@@ -363,7 +368,7 @@ async def test_replicas_are_marked_and_applied_here_only(lockd: Lockd, T: SpecTi
         since = T.now()
         expect(await lockd.call(make(HASH, E, lockd.dialect.replica), server, node=node), ok())
         expect(await lockd.entries(HASH, node), there, why="a replica is applied here")
-        await T.sleep(T.silence_watch, "a replica that should not be sent on")
+        await T.sleep(T.silence_watch, "a replica that must not be sent on")
         calls = [call for path in (wire.REGISTER, wire.UNREGISTER) for call in spy.got(path, since=since)]
         assert not _for_us(calls), f"sent on: {[call.describe() for call in _for_us(calls)]}"
 

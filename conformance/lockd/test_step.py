@@ -4,16 +4,18 @@ import time
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import per_interval
-from holdfast.conformance.lockd.quorum import nobody_until, survivor_leads
-from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, spy_leader, spy_members
+from holdfast.conformance.lockd.quorum import nobody_leads, survivor_leads
+from holdfast.conformance.lockd.spy import BROKEN, Spy
+from holdfast.conformance.lockd.spy_cluster import spy_leader, spy_members
 from holdfast.conformance.lockd.wire import Answer, Leader, ok, refused
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.stub import Reply
 
 
 async def _lease_grows(lockd: Lockd, node: str, T: SpecTime) -> None:
@@ -36,7 +38,7 @@ async def _lease_grows(lockd: Lockd, node: str, T: SpecTime) -> None:
     if short > held:
         lockd.context.warn(f"min_lease_left: the lease had only {shortest[0]:.2f} s left")
     elif short > 0:
-        raise Inconclusive(f"min_lease_left: {shortest[0]:.2f} s left, and the machine took {held:.2f} s")
+        raise Inconclusive(f"min_lease_left: {shortest[0]:.2f} s left, but the machine delayed it by {held:.2f} s")
 
 
 @verifies("TC-STEP-01", isolation="quiet", nodes=1, waits="lease_settled_max + 7*renew_interval")
@@ -67,7 +69,7 @@ async def test_a_follower_sees_the_renewals(lockd: Lockd, T: SpecTime) -> None:
 
 
 async def _leads_with(lockd: Lockd, count: int) -> tuple[str, list[Spy], Leader]:
-    """A lone node that leads with so many granting spies, all of which have renewed."""
+    """Returns a lone node that leads, and its `count` granting spies, each of which has got a renewal."""
     node = lockd.lone
     made = await spy_members(lockd, node, count)
     await lockd.leads(node)
@@ -92,7 +94,7 @@ async def test_a_minority_of_failed_renewals_changes_nothing(lockd: Lockd, T: Sp
 
 
 def _stop_granting(made: list[Spy]) -> Moment:
-    """From now on nobody renews; the last moment at which a renewal may have succeeded."""
+    """Lets all spies refuse from now on; returns the last moment at which a renewal may have succeeded."""
     for spy in made:
         spy.refuse_votes()
     return Moment.now()
@@ -103,7 +105,7 @@ async def test_a_leader_without_renewals_falls_silent_at_expiry(lockd: Lockd, T:
     node, made, _ = await _leads_with(lockd, 3)
     expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="control: it leads")
     last = _stop_granting(made)
-    # A renewal round that was under way ends a little later, and its lease counts from its end.
+    # A renewal round that had begun ends a little later, and its lease counts from its end.
     await T.sleep_until(last, T.lease_silent_max, "the last lease to end")
     await _silent(lockd, node, T.leader_ttl)
 
@@ -172,7 +174,7 @@ async def test_a_failed_release_is_logged(lockd: Lockd, T: SpecTime) -> None:
 
 
 async def _vanish(node: str, made: list[Spy]) -> Moment:
-    """All spies announce themselves once more and close their ports, without a leave."""
+    """Lets all spies announce themselves once more and close their ports, without a leave; returns when."""
     for spy in made:
         spy.fall_silent()
         await spy.announce(node)
@@ -192,7 +194,7 @@ async def test_without_a_quorum_of_the_list_nobody_leads(lockd: Lockd, who: str)
         for spy in made:
             spy.grant_votes()
     closed = await _vanish(node, made)
-    await nobody_until(lockd, node, closed)
+    await nobody_leads(lockd, node, closed)
     await survivor_leads(lockd, node, closed)
 
 
@@ -212,7 +214,7 @@ async def test_a_single_survivor_waits_for_the_list(lockd: Lockd, survivor: str)
     expect(await lockd.recorded(txn, kept), refused("txn_not_found"), why="nothing is recorded without a leader")
     late = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=kept)
     expect(late, refused("tc_unavailable"), why="an apply without a leader")
-    await nobody_until(lockd, kept, killed)
+    await nobody_leads(lockd, kept, killed)
     await survivor_leads(lockd, kept, killed)
 
 
@@ -253,9 +255,9 @@ async def test_a_returning_follower_restores_the_quorum(lockd: Lockd, T: SpecTim
 
 
 async def _first_after_a_pause(lockd: Lockd, node: str, txn: str) -> Answer:
-    """Freeze the node until its lease is over; the decision waits in its socket when it wakes."""
+    """Pauses the node until its lease is over, with a decision waiting in its socket; returns the answer after it."""
     T = lockd.T
-    await lockd.leader(node)  # so that a connection stands
+    await lockd.leader(node)  # so that a connection is open
     await lockd.pause(node)
     try:
         await T.sleep(T.lease_settled_max, "the lease of the paused leader to end")
@@ -270,7 +272,7 @@ async def _first_after_a_pause(lockd: Lockd, node: str, txn: str) -> Answer:
 async def test_a_paused_leader_does_not_decide_after_its_lease(lockd: Lockd, T: SpecTime) -> None:
     node, made, _ = await _leads_with(lockd, 1)
     expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="control: it leads")
-    # With a renewal under way the node's own loop has to wait when it wakes; only the expiry can stop a decision then.
+    # While a renewal is pending the node's loop has to wait when it wakes; only the expiry can stop a decision then.
     made[0].on(wire.RENEW, Reply(503, {"error": "tc_unavailable"}, hold=2 * T.lease_settled_max))
     made[0].on(wire.ACQUIRE, Reply(409, {"error": "tc_lease_active"}, hold=T.held_answer))
     await made[0].receives(wire.RENEW, "lease_settled_max", since=T.now(), what="a renewal")

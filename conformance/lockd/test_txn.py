@@ -4,14 +4,15 @@ import time
 
 import pytest
 
-from holdfast.check import verifies
+from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.spy import leaderless, refuses, spy_leader, spy_members
+from holdfast.conformance.lockd.spy import refuses
+from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import ok, participant, refused
-from holdfast.finding import Inconclusive, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
 
 @verifies("TC-TXN-01", isolation="quiet", nodes=1, waits="lease_settled_max")

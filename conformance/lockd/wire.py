@@ -1,15 +1,17 @@
-"""The lockd wire, pure: build a request, read a reply. No sockets here, so load users share it.
+"""The lockd wire, pure: builds requests, reads replies. No sockets here, so load users share it.
 
 Times on /v1/tc/* are Unix milliseconds, whatever their names say; `expires_at_unix` of a transaction is in seconds. A
 list that is `null` is an empty one, and a field that is left out is zero or empty.
 """
 
 import base64
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from holdfast.conformance.shared import wire as shared
+from holdfast.conformance.shared.wire import Request
 
 LEADER, ACQUIRE = "/v1/tc/leader", "/v1/tc/lease/acquire"
 RENEW, RELEASE = "/v1/tc/lease/renew", "/v1/tc/lease/release"
@@ -21,7 +23,7 @@ CLIENT_ROUTES = (LEADER, ACQUIRE, RENEW, RELEASE, MEMBERS, BACKENDS)
 SERVER_ROUTES = (ANNOUNCE, LEAVE, REGISTER, UNREGISTER)
 XID = re.compile(r"[0-9a-v]{19}[0g]")
 
-# Which status each code comes with.
+# The status that belongs to each error code.
 STATUS_OF: dict[str, int] = {
     **dict.fromkeys(("tc_term_required", "invalid_body", "invalid_term", "invalid_ttl", "invalid_endpoint"), 400),
     **dict.fromkeys(("missing_candidate_id", "missing_candidate_endpoint", "missing_leader_id"), 400),
@@ -40,26 +42,8 @@ STATUS_OF: dict[str, int] = {
 
 
 @dataclass(frozen=True)
-class Request:
-    method: str
-    path: str
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
-
-    def describe(self) -> str:
-        marks = " ".join(f"[{name}: {value}]" for name, value in self.headers.items())
-        said = " ".join(f"{k}={v}" for k, v in self.body.items()) if isinstance(self.body, dict) else ""
-        query = "?" + "&".join(f"{k}={v}" for k, v in self.query.items()) if self.query else ""
-        return " ".join(word for word in (self.method, self.path + query, marks, said) if word)
-
-    def with_headers(self, **headers: str) -> "Request":
-        return Request(self.method, self.path, self.body, {**self.headers, **headers}, self.query)
-
-
-@dataclass(frozen=True)
 class Leader:
-    """What a node says about the leader; a vote or a lapsed lease leaves a record without a valid leader."""
+    """What a node says about the leader. It may be no valid one: a vote or an expired lease leaves a record too."""
 
     id: str = ""
     endpoint: str = ""
@@ -84,34 +68,18 @@ class Leader:
 
 
 @dataclass(frozen=True, repr=False)
-class Answer:
-    """What came back; `status` 0 means none: the connection or its TLS failed, `text` says how."""
+class Answer(shared.Answer):
+    """What came back; no answer (status 0) may also mean that TLS failed, and `text` says how."""
 
-    status: int
-    headers: Mapping[str, str]
-    body: Any
-    text: str = ""
-    sent: float = 0.0
-    received: float = 0.0
-    # The wall clock when it came, which is what the wire's own times are compared with.
-    wall: float = 0.0
     handshake_failed: bool = False
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        return self.body if isinstance(self.body, dict) else {}
 
     @property
     def ok(self) -> bool:
         return self.status == 200
 
     @property
-    def answered(self) -> bool:
-        return self.status != 0
-
-    @property
     def late(self) -> bool:
-        """No answer, or one that says that somebody else gave none in time."""
+        """Whether slowness may explain it: no answer, or a status which says that another party gave none in time."""
         return (not self.answered and not self.handshake_failed) or self.status in (502, 503)
 
     @property
@@ -142,9 +110,6 @@ class Answer:
     def backends(self) -> dict[str, "Backend"]:
         entries = [entry for entry in self.fields.get("backends") or [] if isinstance(entry, dict)]
         return {str(entry.get("backend_hash")): Backend.of(entry) for entry in entries}
-
-    def __repr__(self) -> str:
-        return f"<{self.describe()}>"  # what a failed assertion shows
 
     def describe(self) -> str:
         if not self.answered:
@@ -197,19 +162,6 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class NotStatus:
-    """Any answer but one with this status; the row says nothing on what else."""
-
-    status: int
-
-    def matches(self, seen: Any) -> bool:
-        return isinstance(seen, Answer) and seen.answered and seen.status != self.status
-
-    def describe(self) -> str:
-        return f"an answer other than {self.status}"
-
-
-@dataclass(frozen=True)
 class NoHandshake:
     """The TLS handshake fails, so there is no HTTP answer at all."""
 
@@ -228,10 +180,6 @@ def refused(code: str, **fields: Any) -> Refusal:
     return Refusal(code, fields)
 
 
-def not_status(status: int) -> NotStatus:
-    return NotStatus(status)
-
-
 def no_handshake() -> NoHandshake:
     return NoHandshake()
 
@@ -240,7 +188,7 @@ def no_handshake() -> NoHandshake:
 class Dialect:
     """What the spec leaves to the target: names that it gives only as examples, and start variants it may have.
 
-    The public implementation's drift from the spec is no dialect; it fails the rows that it drifts from.
+    Where the public implementation departs from the spec, that is no dialect: it fails those rows.
     """
 
     guard_header: str = "X-Lockd-TC-Leave-Fanout"
@@ -249,7 +197,7 @@ class Dialect:
     # Values of the setting `store`: one that outlives the process, and one that several nodes share.
     durable_store: str = ""
     shared_store: str = ""
-    # Which node of a deployment that is not ours has no other real member.
+    # In a deployment that Holdfast did not start: the node that has no other real member.
     lone_node: str = ""
 
     @classmethod
@@ -334,23 +282,15 @@ def replay(txn: str) -> Request:
 def _transaction(
     txn: str, participants: Iterable[Mapping[str, str]], term: int | None, expires: int | None
 ) -> dict[str, Any]:
-    said = {"participants": [dict(each) for each in participants], "tc_term": term, "expires_at_unix": expires}
-    return {"txn_id": txn, **{name: value for name, value in said.items() if value}}
+    given = {"participants": [dict(each) for each in participants], "tc_term": term, "expires_at_unix": expires}
+    return {"txn_id": txn, **{name: value for name, value in given.items() if value}}
 
 
 def xid(random_bytes: bytes) -> str:
-    """A transaction id: twelve bytes in lower-case base32hex without padding."""
+    """Returns a transaction id: twelve bytes in lower-case base32hex without padding."""
     if len(random_bytes) != 12:
         raise ValueError("an xid has twelve bytes")
     return base64.b32hexencode(random_bytes).decode().rstrip("=").lower()
-
-
-def parse_body(raw: bytes) -> tuple[Any, str]:
-    text = raw.decode(errors="replace")
-    try:
-        return json.loads(text), text
-    except ValueError:
-        return None, text
 
 
 def _number(value: Any) -> int:

@@ -5,22 +5,28 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from holdfast.capability import HOOK, Capability
-from holdfast.catalogue import builtin
-from holdfast.deployment import Deployment, Node, Wanted
+from holdfast.chaos.toxiproxy import Toxiproxy
+from holdfast.check.observe import Metrics, json_lines
+from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
-from holdfast.observe import Metrics, json_lines
-from holdfast.stream import Stream
-from holdfast.target import Target, load
-from holdfast.wiring import Engine, EngineOptions
+from holdfast.run.harness import Harness
+from holdfast.run.stream import Stream
+from holdfast.spec.catalogue import builtin
+from holdfast.target import preflight
+from holdfast.target.deployment import Deployment, Node, Wanted
+from holdfast.target.descriptor import NodeSpec, Target, load
+from holdfast.target.roles import NODE
 
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
+# A node says itself within which time it is ready, and is killed first.
+_RESTART_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
@@ -30,34 +36,39 @@ class Seen:
     detail: str
 
     def line(self) -> str:
-        return f"  {'ok  ' if self.good else 'FAIL'}  {self.what:<28} {self.detail}"
+        return f"  {'ok  ' if self.good else 'FAIL'}  {self.what:<34} {self.detail}"
 
 
 def examine(path: Path, *, disruptive: bool) -> int:
     target = load(path)
     catalogue = builtin(target.spec)
-    print(f"{target.name}: {target.spec}, profile {target.profile}, time scale {target.time_scale:g}")
-    engine = Engine(target, Stream(None), EngineOptions())
+    print(f"{target.name}: {target.spec}, profile {target.profile}, time scale {target.time_scale:g}{_roles(target)}")
+    harness = Harness(target, Stream())
     try:
-        engine.open()
+        harness.open()
         try:
-            deployment = engine.lease(Wanted("shared", frozenset(), {}), target, target.timings(catalogue))
+            deployment = harness.lease(Wanted("shared", frozenset(), {}), target, target.timings(catalogue))
         except Exception as error:  # noqa: BLE001 - whatever a foreign command does, the user gets one sentence
             print(Seen(False, "start", str(error)).line())
             return 2
-        seen = engine.call(_look(target, deployment, may_disrupt=disruptive or target.startable))
+        seen = harness.call(_look(target, deployment, may_disrupt=disruptive or target.startable))
     finally:
-        engine.close()
+        harness.close()
     print("\n".join(one.line() for one in seen))
     _print_capabilities(target)
     return 0 if all(one.good for one in seen) else 1
+
+
+def _roles(target: Target) -> str:
+    """The end of the first line: how many nodes of each role, where there are roles."""
+    return "" if target.roles == (NODE,) else "".join(f", {target.count(role)} {role}" for role in target.roles)
 
 
 def _print_capabilities(target: Target) -> None:
     have, wanted = target.capabilities(), target.in_profile()
     print(f"  sees and does: {', '.join(sorted(have & wanted))}")
     for capability in sorted(wanted - have):
-        print(f"  without {capability}: needs {HOOK[capability]}")
+        print(f"  without {capability}: needs {target.hook(capability)}")
 
 
 async def _look(target: Target, deployment: Deployment, *, may_disrupt: bool) -> list[Seen]:
@@ -66,41 +77,79 @@ async def _look(target: Target, deployment: Deployment, *, may_disrupt: bool) ->
 
 async def _looks(target: Target, deployment: Deployment, *, may_disrupt: bool) -> AsyncIterator[Seen]:
     for spec in target.nodes:
-        node = deployment.nodes[spec.name]
-        for kind, url in node.urls.items():
-            if kind == "http" or spec.ready_as:
-                shown = deployment.fill(spec.ready_as, node.name)
-                yield await _tried(f"node {node.name} answers", partial(_get, url + spec.ready, shown))
-                if metrics := target.observe.get("metrics"):
-                    yield await _tried(f"node {node.name} metrics", partial(_metrics, f"{url}{metrics}"))
+        async for seen in _node_looks(target, deployment, spec):
+            yield seen
     if target.observe.get("redis") is not None:
         yield await _tried("redis", lambda: _ping(deployment))
     if target.observe.get("events") is not None:
         yield await _tried("events", lambda: _events(deployment))
+    for link, proxy in target.links.get("proxies", {}).items():
+        yield await _tried(f"link {link}", partial(_proxy, str(target.links["toxiproxy"]), str(proxy)))
     if may_disrupt:
-        async for seen in _controls(target, next(iter(deployment.nodes.values()))):
-            yield seen
+        for role in target.roles:
+            first = next(spec for spec in target.nodes if spec.role == role)
+            async for seen in _controls(target, first, deployment.nodes[first.name]):
+                yield seen
 
 
-async def _tried(what: str, look: Callable[[], Awaitable[str]]) -> Seen:
+async def _node_looks(target: Target, deployment: Deployment, spec: NodeSpec) -> AsyncIterator[Seen]:
+    node, what = deployment.nodes[spec.name], _called(target, spec)
+    if spec.ready and (spec.start or spec.ready.kind != "log"):  # of others' nodes only later lines of the log are read
+        yield await _tried(f"{what} is ready", partial(_ready, deployment, spec, node))
+    elif not spec.ready:
+        for kind, url in node.urls.items():
+            if preflight.takes_connections(kind, url):
+                yield await _tried(f"{what} {kind}", partial(_connect, url))
+    if (metrics := target.metrics_of(spec)) and (address := metrics.at(node.urls)):
+        yield await _tried(f"{what} metrics", partial(_metrics, address, deployment.fill(spec.ready_as, node.name)))
+
+
+def _called(target: Target, spec: NodeSpec) -> str:
+    return f"node {spec.name}" + (f" ({spec.role})" if target.roles != (NODE,) else "")
+
+
+async def _tried(what: str, look: Callable[[], Awaitable[str]], limit: float = _TIMEOUT) -> Seen:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(limit):
             return Seen(True, what, await look())
     except Exception as error:  # noqa: BLE001 - the finding is the answer
         return Seen(False, what, str(error) or type(error).__name__)
 
 
-async def _get(url: str, shown: str) -> str:
-    tls = client_tls(Path(shown)) if shown else True
+async def _ready(deployment: Deployment, spec: NodeSpec, node: Node) -> str:
+    assert spec.ready is not None
+    wanted = spec.ready.filled(partial(deployment.fill, node=node.name))
+    shown = deployment.fill(spec.ready_as, node.name)
+    asked = Asked(node.urls, lambda: deployment.store_url, node.log_lines, Path(shown) if shown else None)
+    ask = await probe(wanted, asked, fresh=False)
+    if not await ask():
+        raise RuntimeError(f"no {wanted.describe()}")
+    return wanted.describe()
+
+
+async def _connect(url: str) -> str:
+    parts = urlsplit(url)
+    _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.close()
+    return f"{url} accepts connections"
+
+
+async def _metrics(url: str, shown: str) -> str:
+    tls = client_tls(Path(shown)) if shown else False  # whose certificate it is does not matter here
     async with aiohttp.ClientSession() as http, http.get(url, ssl=tls) as reply:
         if not reply.ok:
             raise RuntimeError(f"GET {url}: {reply.status}")
-        return f"GET {url}: {reply.status}"
-
-
-async def _metrics(url: str) -> str:
-    async with aiohttp.ClientSession() as http, http.get(url) as reply:
         return f"{len(Metrics.parse(await reply.text()).types)} metric families at {url}"
+
+
+async def _proxy(url: str, name: str) -> str:
+    server = Toxiproxy(url)
+    try:
+        proxy = await server.find(name)
+        state = "" if proxy.enabled else ", switched off"
+        return f"proxy {name} of {url}: {proxy.listen} to {proxy.fields['upstream']}{state}"
+    finally:
+        await server.close()
 
 
 async def _ping(deployment: Deployment) -> str:
@@ -118,12 +167,14 @@ async def _events(deployment: Deployment) -> str:
     return f"{sum(1 for _ in json_lines(lines))} JSON lines so far"
 
 
-async def _controls(target: Target, node: Node) -> AsyncIterator[Seen]:
-    have = target.capabilities()
-    if Capability.CONTROL_PAUSE in have:
-        yield await _tried(f"pause and resume {node.name}", lambda: _paused(node))
-    if {Capability.CONTROL_KILL, Capability.CONTROL_RESTART} <= have:
-        yield await _tried(f"kill and restart {node.name}", lambda: _restarted(node))
+async def _controls(target: Target, spec: NodeSpec, node: Node) -> AsyncIterator[Seen]:
+    """Try pause and restart on one node, as far as its own entry allows them."""
+    allowed = {*spec.hooks} if not target.startable else {"pause", "resume", "kill", "restart"}
+    what = _called(target, spec).removeprefix("node ")
+    if {"pause", "resume"} <= allowed:
+        yield await _tried(f"pause and resume {what}", lambda: _paused(node))
+    if {"kill", "restart"} <= allowed:
+        yield await _tried(f"kill and restart {what}", lambda: _restarted(node), _RESTART_TIMEOUT)
 
 
 async def _paused(node: Node) -> str:

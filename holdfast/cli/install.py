@@ -1,4 +1,4 @@
-"""`holdfast doctor --install`: tools that are not Python, built by their own makers' means into the user's cache."""
+"""`holdfast doctor --install`: builds tools that are not written in Python into the user's cache."""
 
 import os
 import shutil
@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from holdfast.chaos.engines import CACHE
-from holdfast.deployment import StartError
+from holdfast.target.deployment import StartError
 
 TOXIPROXY = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
-PATIENCE = 600.0
+TIMEOUT = 600.0
 
 
 def install_toxiproxy() -> str:
@@ -32,7 +32,7 @@ def install_toxiproxy() -> str:
 def _build(go: str, folder: Path) -> Path:
     environment = {**os.environ, "GOBIN": str(folder)}
     done = subprocess.run(
-        [go, "install", TOXIPROXY], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [go, "install", TOXIPROXY], env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     if done.returncode:
         raise StartError(f"go install {TOXIPROXY} failed: {done.stderr.strip()[-400:]}")

@@ -1,6 +1,7 @@
 """`holdfast`: the command line. Heavy parts are imported in the commands that need them."""
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +9,15 @@ from typing import Annotated
 import typer
 
 from holdfast import __version__
-from holdfast.catalogue import CatalogueError
-from holdfast.chaos.schedule import ScheduleError
+from holdfast.chaos.schedules.schedule import ScheduleError
+from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
-from holdfast.deployment import StartError
-from holdfast.plan import PlanError
 from holdfast.reports.model import StreamError
-from holdfast.target import TargetError
+from holdfast.run.options import RunOptions
+from holdfast.run.plan import PlanError
+from holdfast.spec.catalogue import CatalogueError, builtin_keys
+from holdfast.target.deployment import StartError
+from holdfast.target.descriptor import TargetError
 
 app = typer.Typer(
     name="holdfast",
@@ -26,24 +29,8 @@ app = typer.Typer(
 )
 
 Key = Annotated[str, typer.Argument(help="a spec, e.g. admission")]
-Target = Annotated[Path | None, typer.Option(help="descriptor of the target; the built-in reference if left out")]
+Keys = Annotated[list[str] | None, typer.Argument(help="specs; every one there is if left out")]
 Json = Annotated[bool, typer.Option("--json", help="one JSON document on standard output, nothing else")]
-
-
-class Level(StrEnum):
-    MUST = "must"
-    SHOULD = "should"
-    MAY = "may"
-
-
-class Launcher(StrEnum):
-    FORK = "fork"
-    EXEC = "exec"
-
-
-class FaultEngine(StrEnum):
-    RELAY = "relay"
-    TOXIPROXY = "toxiproxy"
 
 
 class Tool(StrEnum):
@@ -66,133 +53,89 @@ def _root(
     del version
 
 
+RESULTS = Path("holdfast-results")
+
+
 @app.command()
+@takes(
+    "target",
+    "catalogue",
+    "time_scale",
+    "profile",
+    "only",
+    "level",
+    "results",
+    "fail_fast",
+    "last_failed",
+    "repeat",
+    "jobs",
+    "stress",
+    "budget",
+    "launcher",
+    "redis_url",
+    "seed",
+    results=RESULTS,
+)
 def run(
-    keys: Annotated[list[str] | None, typer.Argument(help="specs; every one there is if left out")] = None,
-    target: Target = None,
-    catalogue: Annotated[str | None, typer.Option(help="insist on this version of the catalogue")] = None,
-    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
-    profile: Annotated[str | None, typer.Option(help="wire, store, control or full")] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="this requirement (AD-RATE-03) or group (AD-RATE) alone")
-    ] = None,
-    level: Annotated[Level | None, typer.Option(help="leave weaker requirements out")] = None,
-    results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="stop at the first failure")] = False,
-    last_failed: Annotated[bool, typer.Option("--last-failed", help="only what failed in the last run")] = False,
-    repeat: Annotated[int, typer.Option(help="run every check so many times")] = 1,
-    stress: Annotated[int, typer.Option(help="keep so many cores busy meanwhile")] = 0,
-    budget: Annotated[str | None, typer.Option(help="the most telling checks that fit, e.g. 30m")] = None,
-    launcher: Annotated[Launcher, typer.Option(help="how Python nodes are started")] = Launcher.FORK,
-    redis_url: Annotated[str | None, typer.Option(help="use this Redis instead of the embedded one")] = None,
-    seed: Annotated[int, typer.Option(help="of every random draw in the suite")] = 1,
+    options: RunOptions,
+    keys: Keys = None,
+    *,
     as_json: Json = False,
 ) -> None:
     """Run the conformance suite of one or more specs against a target."""
-    from holdfast.cli.run import Asked, run_all
+    from holdfast.cli.run import run_all
 
-    asked = Asked(
-        target=target,
-        catalogue=catalogue,
-        time_scale=time_scale,
-        profile=profile,
-        only=tuple(only or ()),
-        level=level,
-        results=results,
-        fail_fast=fail_fast,
-        last_failed=last_failed,
-        repeat=repeat,
-        stress=stress,
-        budget=budget,
-        launcher=launcher,
-        redis_url=redis_url,
-        seed=seed,
-        as_json=as_json,
-    )
-    raise typer.Exit(run_all(keys or [], asked))
+    raise typer.Exit(run_all(keys or [], options, as_json=as_json))
 
 
 @app.command()
+@takes(
+    *("target", "engine", "seed", "random", "schedule", "time_scale", "results", "repeat", "jobs", "launcher"),
+    results=RESULTS,
+)
 def chaos(
+    options: RunOptions,
     what: Annotated[
-        list[str] | None, typer.Argument(help="a spec, then scenarios of it (C3 C7); all of every spec if left out")
+        list[str] | None, typer.Argument(help="specs, then scenarios of them (C3 C7); all of every spec if left out")
     ] = None,
-    target: Target = None,
-    engine: Annotated[FaultEngine, typer.Option(help="what stands between the target's parts")] = FaultEngine.RELAY,
-    seed: Annotated[int, typer.Option(help="of every draw; the same seed repeats a run")] = 1,
-    random: Annotated[int, typer.Option(help="so many schedules drawn with --seed instead of the named scenarios")] = 0,
-    schedule: Annotated[Path | None, typer.Option(help="run this schedule of faults (TOML) instead")] = None,
-    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
-    results: Annotated[Path, typer.Option(help="where the reports go")] = Path("holdfast-results"),
-    repeat: Annotated[int, typer.Option(help="run every scenario so many times")] = 1,
-    launcher: Annotated[Launcher, typer.Option(help="how Python nodes are started")] = Launcher.FORK,
+    *,
     as_json: Json = False,
 ) -> None:
-    """Run the chaos scenarios of a spec: whole stories under fault, every fault with its receipt."""
-    from holdfast.cli.run import Asked, Scenarios, run_all
+    """Run the chaos scenarios of one or more specs: whole stories under fault, every fault with its receipt."""
+    from holdfast.cli.run import run_all
 
-    key, *names = what or [""]
-    asked = Asked(
-        target=target,
-        catalogue=None,
-        time_scale=time_scale,
-        profile="full",  # whoever runs chaos wants all of it that the target can have
-        only=(),
-        level=None,
-        results=results,
-        fail_fast=False,
-        last_failed=False,
-        repeat=repeat,
-        stress=0,
-        budget=None,
-        launcher=launcher,
-        redis_url=None,
-        seed=seed,
-        as_json=as_json,
-        scenarios=Scenarios(tuple(names), engine, random or int(schedule is not None), schedule),
-    )
-    raise typer.Exit(run_all([key] if key else [], asked))
+    # The first word is a spec in any case: a mistyped one is to be named as such.
+    keys = [word for place, word in enumerate(what or []) if place == 0 or word in builtin_keys()]
+    names = [word for word in what or [] if word not in keys]
+    drawn = options.random or int(options.schedule is not None)
+    # Whoever runs chaos wants all of it that the target can have, so the profile is the widest.
+    asked = replace(options, profile="full", scenarios=True, random=drawn)
+    raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
 
 
 @app.command()
+@takes("time_scale", "violate")
 def serve(
+    options: RunOptions,
     key: Key,
-    nodes: Annotated[int, typer.Option(help="how many nodes")] = 3,
-    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
-    violate: Annotated[str | None, typer.Option(help="serve a mutant, e.g. AD-RATE-03/1")] = None,
+    nodes: Annotated[
+        str, typer.Option(help="how many nodes: 3, or by role api=2,worker=1; as many as the built-in target has")
+    ] = "",
     descriptor: Annotated[Path | None, typer.Option(help="write the descriptor to this file too")] = None,
 ) -> None:
     """Start the reference servers of a spec and print the descriptor that points the suite at them."""
     from holdfast.cli.serve import serve as start
 
-    raise typer.Exit(start(key, nodes=nodes, time_scale=time_scale, violate=violate, descriptor=descriptor))
+    raise typer.Exit(start(key, options, nodes=nodes, descriptor=descriptor))
 
 
 @app.command()
-def mutants(
-    key: Key,
-    only: Annotated[list[str] | None, typer.Option(help="mutants of this requirement, or one (AD-RATE-03/1)")] = None,
-    sample: Annotated[int | None, typer.Option(help="so many, drawn with --seed")] = None,
-    seed: Annotated[int, typer.Option(help="of the draw and of the checks")] = 1,
-    all_checks: Annotated[
-        bool, typer.Option("--all-checks", help="run every check, to see what else kills it")
-    ] = False,
-    time_scale: Annotated[float | None, typer.Option(help="1 = the spec's own time")] = None,
-    as_json: Json = False,
-) -> None:
+@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants")
+def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) -> None:
     """Run each deliberately broken server against the checks of its requirement: the kill matrix."""
     from holdfast.cli.mutants import kill_matrix
 
-    code = kill_matrix(
-        key,
-        only=tuple(only or ()),
-        sample=sample,
-        seed=seed,
-        all_checks=all_checks,
-        time_scale=time_scale,
-        as_json=as_json,
-    )
-    raise typer.Exit(code)
+    raise typer.Exit(kill_matrix(keys or [], options, as_json=as_json))
 
 
 @app.command()
@@ -203,7 +146,7 @@ def init(
     ] = None,
 ) -> None:
     """Write a commented descriptor to fill in for your own server."""
-    from holdfast.cli.describe import commented_descriptor
+    from holdfast.cli.init import commented_descriptor
 
     text = commented_descriptor(spec)
     if output is None:
@@ -240,17 +183,19 @@ def requirements(
     as_json: Json = False,
 ) -> None:
     """List the catalogue."""
-    from holdfast.cli.describe import list_requirements
+    from holdfast.cli.requirements import list_requirements
 
     typer.echo(list_requirements(key, as_json=as_json))
 
 
 @app.command()
-def explain(requirement: Annotated[str, typer.Argument(help="e.g. AD-RATE-03")]) -> None:
-    """Tell all about one requirement: text, parts, timings, violations and checks."""
-    from holdfast.cli.describe import explain as tell
+def explain(
+    requirement: Annotated[str, typer.Argument(help="a requirement, a group or a mutant, e.g. AD-RATE-03")],
+) -> None:
+    """Show a requirement, a group (AD-RATE) or a mutant (AD-RATE-03/1): document, checks, mutants and rules."""
+    from holdfast.cli.explain import explain as explained
 
-    typer.echo(tell(requirement))
+    typer.echo(explained(requirement))
 
 
 @app.command()
@@ -279,10 +224,14 @@ def diff(
 app.command(context_settings=FLAGS_ARE_ITS_OWN)(relay)
 
 
+# What a user can get wrong: the text of each is the sentence to print.
+MISTAKES = (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, OSError)
+
+
 def main() -> None:
     """A user's mistake is a sentence and exit code 2, never a traceback."""
     try:
         app()
-    except (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, OSError) as error:
+    except MISTAKES as error:
         typer.echo(f"holdfast: {error}", err=True)
         sys.exit(2)

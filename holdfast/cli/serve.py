@@ -1,46 +1,56 @@
-"""`holdfast serve`: the reference servers of a spec, standing until you stop them, with a descriptor of them."""
+"""`holdfast serve`: runs the reference servers of a spec until it is stopped, and prints a descriptor of them."""
 
 import contextlib
 import importlib
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from holdfast.catalogue import CatalogueError, builtin
-from holdfast.deployment import Deployment, Wanted
-from holdfast.stream import Stream
-from holdfast.target import Target, builtin_path, load
-from holdfast.wiring import Engine, EngineOptions
+from holdfast.run.harness import Harness
+from holdfast.run.options import RunOptions
+from holdfast.run.stream import Stream
+from holdfast.spec.catalogue import CatalogueError, builtin
+from holdfast.target.deployment import Deployment, Wanted
+from holdfast.target.descriptor import NodeSpec, Target, TargetError, builtin_path, load
+from holdfast.target.ready import Ready
+from holdfast.target.roles import NODE, counted
 
 
-def serve(key: str, *, nodes: int, time_scale: float | None, violate: str | None, descriptor: Path | None) -> int:
-    catalogue, target = builtin(key), load(builtin_path(key)).at_scale(time_scale)
-    also = _also_broken(key, violate) if violate else ()
-    target = replace(target, nodes=_so_many(target, nodes))
-    timings = target.timings(catalogue)
-    engine = Engine(target, Stream(None), EngineOptions())
+def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
+    target = load(builtin_path(key)).at_scale(options.time_scale)
+    also = _also_broken(key, options.violate) if options.violate else ()
+    target = replace(target, nodes=_with_counts(target, nodes))
+    return serve_target(target, violate=options.violate, also=also, descriptor=descriptor)
+
+
+def serve_target(
+    target: Target, *, violate: str | None = None, also: tuple[str, ...] = (), descriptor: Path | None = None
+) -> int:
+    """Start all nodes of a target, print a descriptor of them as they run, and wait to be stopped."""
+    harness = Harness(target, Stream())
     try:
-        engine.open()
+        harness.open()
         wanted = Wanted("shared", frozenset(), {}, variant=violate or "")
-        deployment = engine.lease(wanted, target, timings)
-        text = "\n".join(_describe(target, deployment, engine.folder, violate, also)) + "\n"
+        deployment = harness.lease(wanted, target, target.timings(builtin(target.spec)))
+        text = "\n".join(_describe(target, deployment, harness.folder, violate, also)) + "\n"
         if descriptor:
             descriptor.write_text(text)
         print(text, flush=True)
         _until_stopped()
     finally:
-        engine.close()
+        harness.close()
     return 0
 
 
 def _also_broken(key: str, violate: str) -> tuple[str, ...]:
-    """The other requirements that this mutant cannot but break; an unknown mutant is refused."""
-    known = importlib.import_module(f"holdfast.reference.{key}.mutants.registry").all_mutants()
+    """The other requirements that this mutant breaks as well; an unknown mutant is refused."""
+    known = importlib.import_module(f"holdfast.reference.{key}.mutants.table").all_mutants()
     if violate in known:
         also: tuple[str, ...] = known[violate].also
         return also
@@ -49,18 +59,34 @@ def _also_broken(key: str, violate: str) -> tuple[str, ...]:
     raise CatalogueError(f"{violate}: no mutant of {key}; {hint}")
 
 
-def _so_many(target: Target, count: int) -> tuple[Any, ...]:
-    spare = target.nodes[-1]
-    more = [replace(spare, name=f"n{number}") for number in range(len(target.nodes) + 1, count + 1)]
-    return (*target.nodes, *more)[:count]
+def _with_counts(target: Target, text: str) -> tuple[NodeSpec, ...]:
+    """The nodes that `--nodes` asks for: `3`, or `api=2,worker=1`; all that are listed if it says nothing."""
+    if not text:
+        return target.nodes
+    try:
+        nodes = counted(target.nodes, _counts(text))
+    except ValueError as error:
+        raise TargetError(f"--nodes {text}: {error}") from error
+    if not nodes:
+        raise TargetError(f"--nodes {text}: that is no node at all")
+    return nodes
+
+
+def _counts(text: str) -> int | dict[str, int]:
+    if text.isdecimal():
+        return int(text)
+    pairs = [word.partition("=") for word in text.split(",")]
+    if not all(role and count.isdecimal() for role, _, count in pairs):
+        raise ValueError("write a number, or one for each role, as in api=2,worker=1")
+    return {role.strip(): int(count) for role, _, count in pairs}
 
 
 def _describe(
     target: Target, deployment: Deployment, folder: Path, violate: str | None, also: tuple[str, ...]
 ) -> Iterator[str]:
-    """A descriptor of what stands here: by URL, since these processes are ours to start and stop, not the suite's."""
+    """A descriptor of the running servers, by URL: this command starts and stops them, the suite does not."""
     if also:
-        yield f"# {violate} cannot but break these rows too: {', '.join(also)}"
+        yield f"# {violate} breaks these rows as well: {', '.join(also)}"
     yield "[target]"
     yield f'name = "holdfast reference{f" violating {violate}" if violate else ""}"'
     yield f'spec = "{target.spec}"'
@@ -68,14 +94,22 @@ def _describe(
     yield f'profile = "{"store" if deployment.store else "wire"}"'
     yield f"time_scale = {target.time_scale:g}"
     for spec, node in zip(target.nodes, deployment.nodes.values(), strict=True):
-        yield f'\n[[node]]\nname = "{node.name}"\nurls = {_inline(dict(node.urls))}'
+        yield f'\n[[node]]\nname = "{node.name}"'
+        if spec.role != NODE:
+            yield f'role = "{spec.role}"'
+        if node.urls:
+            yield f"urls = {_toml(node.urls)}"
+        if spec.ready and spec.ready != Ready("http", "/health", {}):
+            yield f"ready = {_toml(_ready(spec.ready.filled(partial(deployment.fill, node=node.name))))}"
         if spec.ready_as:
-            yield f'ready = "{spec.ready}"\nready_as = "{deployment.fill(spec.ready_as, node.name)}"'
+            yield f'ready_as = "{deployment.fill(spec.ready_as, node.name)}"'
+        if spec.metrics:
+            yield f"metrics = {_toml({'url': spec.metrics.url, 'path': spec.metrics.path})}"
     yield f"\n[credentials]\n{_table({name: _filled(deployment, value) for name, value in target.credentials.items()})}"
     yield "\n[observe]"
     if deployment.store:
         yield f'redis = "{deployment.store.url}"'
-    yield from (f'{name} = "{target.observe[name]}"' for name in ("prefix", "metrics") if name in target.observe)
+    yield from (f"{name} = {_toml(target.observe[name])}" for name in ("prefix", "metrics") if name in target.observe)
     yield f'events = "{folder}/d1-{{node}}.log"'
     if target.time_scale < 1 and target.scaled_limits:
         yield f"\n[limits]\n{_table(target.scaled_limits)}"
@@ -83,12 +117,20 @@ def _describe(
 
 
 def _filled(deployment: Deployment, value: Any) -> Any:
-    """Where bundles and tools really are; a path for each node keeps its {node}."""
+    """The value with its placeholders filled, except {node}, which stays for each node to fill."""
     return deployment.fill(value, "{node}") if isinstance(value, str) else value
 
 
-def _inline(table: dict[str, Any]) -> str:
-    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + " }"
+def _ready(ready: Ready) -> str | dict[str, str]:
+    if ready.kind == "http" and not ready.options:
+        return ready.what
+    return {ready.kind: ready.what, **ready.options}
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _table(table: Any) -> str:

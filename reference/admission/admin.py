@@ -1,4 +1,4 @@
-"""Administration: instances, characters, drain mode, and a janitor pass on demand."""
+"""Calls of operators: instances, characters, drain mode, and a janitor pass on demand."""
 
 from typing import TYPE_CHECKING, Any
 

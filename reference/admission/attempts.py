@@ -1,4 +1,25 @@
-"""One connection attempt, from its receipt to its one outcome (spec 9: the 10 s rule, spec 11: atomic admission)."""
+"""One connection attempt, from its receipt to its one outcome (spec 9: the 10 s rule, spec 11: atomic admission).
+
+Invariant: every attempt has exactly one outcome, at its deadline at the latest, and what Redis holds agrees with it.
+The deadline is counted from receipt and covers everything: reading the body, the checks, tokens, closing an old
+socket.
+
+Who owns what. The script `decide` decides and writes, in one run. The node adds only what Redis can't know
+(credentials, build, fresh ids, deadline) and turns the verdict into answer, events and counters. An `Attempt` belongs
+to the one task that settles it.
+
+Order: `begin` logs the attempt; `decide` asks the script; `finish` logs the one outcome and counts it. The script is
+asked a second time only if it answered `occupied`: the token is good, but another socket has the session and must be
+closed first, so that two sockets are never attached at once.
+
+Late work. A coroutine can be cancelled, a script that was sent can't. Two guards keep an attempt that was answered
+with timeout or outage from leaving a session, an entry or a rotated token behind:
+
+1. The script gets the deadline in Redis time and changes nothing after it; it answers `late`.
+2. While `unanswered` is true, a run may have taken effect whose answer is missing. The node then owes Redis an `undo`
+   of the attempt (recovery.py), which works from the journal that the run wrote. It uses the connection of the run
+   and so comes after it; if that connection broke, it is the first thing on the next one.
+"""
 
 import asyncio
 import uuid
@@ -6,13 +27,14 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from holdfast.reference.admission.redislink import RedisAway
 from holdfast.reference.admission.verdicts import Record, Verdict
+from holdfast.reference.shared.redislink import RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
 
 COARSE = 0.002
+"""Seconds by which a timer of the event loop may fire early."""
 
 
 def fresh_id() -> str:
@@ -21,7 +43,11 @@ def fresh_id() -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """What the node alone knows. `character_id` is empty when none was given, a token None when none was."""
+    """What the node alone knows of an attempt.
+
+    `character_id` is empty and a token is None when the request has none. `malformed` is the HTTP status of a request
+    that has the wrong form. `unanswered` is true from sending a script until its answer.
+    """
 
     instance_id: str
     user_id: str | None
@@ -48,10 +74,11 @@ class Attempts:
         self.node = node
 
     def deadline_of(self, received: float) -> float:
-        """Counted from receipt, whatever the request says."""
+        """Returns the end of the attempt's time, whatever the request says."""
         return received + self.node.settings.attempt_deadline
 
     async def settle(self, attempt: Attempt) -> Verdict:
+        """Returns the one outcome of the attempt, after it was logged and counted."""
         self.begin(attempt)
         try:
             async with asyncio.timeout(attempt.deadline - monotonic()):
@@ -70,6 +97,7 @@ class Attempts:
             self.node.metrics.count_presentation()
 
     async def decide(self, attempt: Attempt) -> Verdict:
+        """Returns the verdict of the script; a bad id and a caller without credentials never get that far."""
         if not self.node.rules.is_id(attempt.instance_id):
             attempt.malformed = attempt.malformed or 400
             return {"outcome": "failed", "reason": "INVALID_INSTANCE"}
@@ -102,13 +130,13 @@ class Attempts:
         return facts
 
     async def ask(self, attempt: Attempt, facts: Record) -> Verdict:
-        attempt.unanswered = self.node.link.up
+        attempt.unanswered = self.node.link.up  # without a connection nothing is sent
         verdict = await self.node.store.decide(facts)
         attempt.unanswered = False
         return verdict
 
     async def take_over(self, attempt: Attempt, user_id: str, old_socket: str) -> Verdict:
-        """The token is good, but the session has a socket: that one is closed first."""
+        """Closes the socket that has the session, then asks again. Raises RedisAway if the socket may still be open."""
         if not await self.node.kicks.evict(old_socket, 4002):
             raise RedisAway("The node with the old socket does not answer.")
         verdict = await self.ask(attempt, self.facts(attempt, user_id) | {"evicted": old_socket})
@@ -117,12 +145,12 @@ class Attempts:
         return verdict
 
     async def until_deadline(self) -> NoReturn:
-        """A run that came too late changed nothing; the client hears of it when its time is over."""
+        """Waits for the timeout, so that a run that was late by the Redis clock is not answered before the deadline."""
         await asyncio.get_running_loop().create_future()
-        raise AssertionError("A future that nobody fulfils was fulfilled.")
+        raise AssertionError("A future without a result has ended.")
 
     async def timed_out(self, attempt: Attempt) -> Verdict:
-        """The loop's clock is coarse and its timers may fire a little early; a timeout never does."""
+        """Returns the timeout, never before the deadline, although timers of the event loop may fire a little early."""
         if (left := attempt.deadline - monotonic()) > 0:
             await asyncio.sleep(left + COARSE)
         self.undo_late(attempt)
@@ -133,7 +161,7 @@ class Attempts:
         return {"outcome": "failed", "reason": "INTERNAL_ERROR"}
 
     def undo_late(self, attempt: Attempt) -> None:
-        """The client is told that nothing happened; a run whose answer is missing must not stay."""
+        """Takes back a run whose answer is missing, because the client is told that nothing happened."""
         if not attempt.unanswered:
             return
         facts = {
@@ -146,7 +174,7 @@ class Attempts:
         self.node.recovery.owe("undo", facts, lambda _: self.node.promoter.wake(attempt.instance_id))
 
     def finish(self, attempt: Attempt, verdict: Verdict) -> None:
-        """One outcome event and one tick of the counter; a replaced session is out."""
+        """Logs the one outcome event and counts the attempt once."""
         if verdict["outcome"] == "success":
             self.succeeded(attempt, verdict)
         elif verdict["outcome"] == "queued":
@@ -203,14 +231,14 @@ class Attempts:
         self.watch(attempt, verdict)
 
     def count_refusal(self, verdict: Verdict) -> None:
-        """Two kinds of refusal have a counter of their own; the failures that lead to a lock are not blocked."""
+        """Counts the two kinds of refusal that have their own counter; failures that lead to a lock are not blocked."""
         if verdict["reason"] == "RATE_LIMITED":
             self.node.metrics.blocked.inc()
         elif verdict["reason"] == "VERSION_MISMATCH":
             self.node.metrics.mismatches.inc()
 
     def watch(self, attempt: Attempt, verdict: Verdict) -> None:
-        """Suspicious patterns are logged (spec 7)."""
+        """Logs suspicious patterns (spec 7)."""
         if verdict["reason"] == "CHARACTER_NOT_OWNED":
             self.emit("security_event", attempt, eventType="access_denied")
         if "suspicious" in verdict and self.node.rules.suspicious(verdict["suspicious"], verdict["seen"]):

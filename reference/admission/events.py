@@ -1,12 +1,11 @@
 """Structured events (spec 4): one JSON object a line on standard output. Tokens never appear in them."""
 
 import asyncio
-import json
-import time
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
+
+from holdfast.reference.shared.jsonlog import JsonLog
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -15,40 +14,32 @@ AUDIT_QUEUE = 10_000
 AUDIT_RETRY_SECONDS = 0.5
 
 
-class Events:
+class Events(JsonLog):
     def __init__(self, node: "Node", stream: BinaryIO) -> None:
+        super().__init__(node.settings.node, stream)
         self._settings = node.settings
-        self._stream = stream
-        self._node_name = node.settings.node
         self.audit = Audit(node.settings.audit_sink) if node.settings.audit_sink else None
 
     def wall_clock(self) -> float:
-        """This node's own idea of the time, in seconds; nothing but logs and health goes by it."""
-        return time.time() + self._settings.clock_offset
+        """Returns the time of this node's own clock, in seconds, for logs and dates only; decisions use Redis time."""
+        return super().wall_clock() + self._settings.clock_offset
 
-    def emit(self, event: str, **fields: Any) -> None:
-        moment = datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="milliseconds")
-        record = {"event": event, "time": moment, "node": self._node_name, **fields}
-        line = json.dumps(record).encode() + b"\n"
-        self._write(line)
+    def write(self, line: bytes) -> None:
+        """Writes one line, and hands a copy to the audit sink if there is one."""
+        super().write(line)
         if self.audit is not None:
             self.audit.copy(line)
 
-    def log(self, level: str, message: str) -> None:
-        """What is no event of the spec: for the operator of this node."""
-        self.emit("log", level=level, message=message)
-
-    def _write(self, line: bytes) -> None:
-        self._stream.write(line)
-        self._stream.flush()
-
 
 class Audit:
-    """Copies events to a durable sink, outside the request path: a sink that stalls only fills the queue."""
+    """Copies events to a durable sink, outside the request path: a sink that stalls only fills the queue.
+
+    The sink acknowledges each line with one byte. When the queue is full, the oldest line is dropped.
+    """
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._host, self._port = parts.hostname or "", parts.port or 0
+        address = urlsplit(url)
+        self._host, self._port = address.hostname or "", address.port or 0
         self.queue: asyncio.Queue[bytes] = asyncio.Queue(AUDIT_QUEUE)
 
     def copy(self, line: bytes) -> None:

@@ -1,4 +1,9 @@
-"""The HTTP face of a node: routes, and the wire form of a connection attempt."""
+"""HTTP calls of a node: routes, and the wire form of a connection attempt.
+
+A connection attempt of the wrong form is still an attempt: it is settled, logged and counted like any other, and
+`malformed` only changes the HTTP status of a refusal that its form has caused. Every other call that is refused
+raises `Refusal`, and a call that Redis does not answer in time becomes 503.
+"""
 
 import asyncio
 import math
@@ -11,10 +16,10 @@ from urllib.parse import unquote
 from aiohttp import web
 
 from holdfast.reference.admission.attempts import Attempt
-from holdfast.reference.admission.redislink import RedisAway
 from holdfast.reference.admission.rules import MESSAGES, plain
 from holdfast.reference.admission.verdicts import Verdict
 from holdfast.reference.admission.wire import Refusal, answer, read_object, refusal_body
+from holdfast.reference.shared.redislink import RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -28,7 +33,7 @@ BLAMED_ON_FORM = {
     "NOT_AUTHENTICATED",
 }
 NOBODY = "?"
-"""Stands for a character id of a form that no character has: never registered, so never found."""
+"""Replaces an id or token of a form that none can have: it is never registered, so it is never found."""
 
 
 class Http:
@@ -37,7 +42,7 @@ class Http:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         reply = await self.reply(request)
-        if self.node.settings.clock_offset:  # answers are dated by this node's clock, right or wrong
+        if self.node.settings.clock_offset:  # the date is that of this node's clock, even if it is wrong
             reply.headers["Date"] = formatdate(self.node.events.wall_clock(), usegmt=True)
         return reply
 
@@ -67,17 +72,17 @@ class Http:
         if call == ["GET", "ws"]:
             return await self.node.sockets.serve(request, instance_id)
         others = {
-            ("GET", "queue", "status"): self.node.calls.status,
-            ("POST", "disconnect"): self.node.calls.disconnect,
-            ("DELETE", "connect"): self.node.calls.cancel,
-            ("DELETE", "queue"): self.node.calls.unqueue,
+            ("GET", "queue", "status"): self.node.follow_ups.status,
+            ("POST", "disconnect"): self.node.follow_ups.disconnect,
+            ("DELETE", "connect"): self.node.follow_ups.cancel,
+            ("DELETE", "queue"): self.node.follow_ups.unqueue,
         }
         if (found := others.get(tuple(call))) is None:
             raise Refusal(404, "NOT_FOUND", "There is no such call.")
         return await self.limited(found(request, instance_id))
 
     async def limited(self, call: Awaitable[web.Response]) -> web.Response:
-        """A stalled Redis must not hold any caller for longer than an attempt may take."""
+        """Ends a call after the deadline of an attempt, so that a stalled Redis holds no caller longer."""
         async with asyncio.timeout(self.node.settings.attempt_deadline):
             return await call
 
@@ -95,6 +100,7 @@ class Http:
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     async def connect(self, request: web.BaseRequest, instance_id: str) -> web.Response:
+        """Reads and settles one attempt. A body that is complete already is read without a timer, which costs time."""
         attempt = self.received(request, instance_id)
         try:
             async with asyncio.timeout(None if request.content.is_eof() else self.node.settings.attempt_deadline):
@@ -133,7 +139,7 @@ class Http:
         return self.node.rules.build_ok(value, header)
 
     def token_of(self, attempt: Attempt, value: Any) -> str | None:
-        """None when no token was given. A malformed one is given, but can't be found."""
+        """Returns the token, None when there is none, or NOBODY for a malformed one, which is then not found."""
         if value is None:
             return None
         if isinstance(value, str) and self.node.rules.is_token(value):
@@ -194,6 +200,6 @@ class Http:
 
 
 def segments(raw_path: str) -> list[str]:
-    """Parts of the path, unquoted one by one: an escaped slash stays inside its part."""
+    """Returns the segments of the path, unquoted one by one, so that an escaped slash stays inside its segment."""
     path = raw_path.partition("?")[0]
-    return [unquote(part) if "%" in part else part for part in path[1:].split("/")]
+    return [unquote(segment) if "%" in segment else segment for segment in path[1:].split("/")]

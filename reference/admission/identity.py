@@ -1,4 +1,4 @@
-"""Who is asking (spec 7): bearer tokens of the form hf1.<userId>.<hex HMAC-SHA256(secret, userId)>."""
+"""Credentials (spec 7): bearer tokens of the form hf1.<userId>.<hex HMAC-SHA256(secret, userId)>."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ class Identity:
         self._admin_token = admin_token.encode()
 
     def authenticate(self, authorization: str) -> str | None:
-        """The user id, or None for missing, malformed or unknown credentials."""
+        """Returns the user id, or None for missing, malformed or wrong credentials."""
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.startswith("hf1."):
             return None

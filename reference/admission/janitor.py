@@ -1,12 +1,17 @@
-"""Stale session cleanup (spec 8): every interval, expired graces and sessions without heartbeats are ended."""
+"""Stale session cleanup (spec 8): every interval, expired graces and sessions without heartbeats are ended.
+
+Every node has a janitor, and each cleans the sessions of all nodes; the script `reap` sees to it that one session is
+ended, logged and counted once. A janitor must not judge heartbeats that could not be written: after an interruption
+it is held for one interval, and a run that reaches Redis late ends nothing.
+"""
 
 import asyncio
 from collections import Counter
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from holdfast.reference.admission.redislink import RedisAway
 from holdfast.reference.admission.verdicts import Ended
+from holdfast.reference.shared.redislink import RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -21,22 +26,22 @@ class Janitor:
         return self.node.settings.janitor_interval
 
     def hold(self) -> None:
-        """After an interruption all nodes get one interval to write the heartbeats of their live sockets again."""
+        """Puts the next pass off by one interval, so that all nodes can write the heartbeats of their live sockets."""
         self._next = monotonic() + self.interval()
 
     async def run(self) -> None:
         while True:
             if monotonic() < self._next:
                 await asyncio.sleep(self._next - monotonic())
-                continue  # held meanwhile, perhaps
+                continue  # it may have been held meanwhile
             self._next += self.interval()
             try:
                 await self.clean()
             except RedisAway:
-                continue  # the next connection holds the janitor anyway
+                continue  # the next connection holds the janitor
 
     async def clean(self) -> Counter[str]:
-        """One pass. The counts are by reason of the end."""
+        """Runs one pass and fills the freed slots; returns how many sessions ended, by reason."""
         now = monotonic()
         ended = await self.node.store.reap(self.node.store.clock.redis_ms(now + self.node.settings.heartbeat_interval))
         if ended is None:
@@ -49,6 +54,7 @@ class Janitor:
         return Counter(session["reason"] for session in ended)
 
     def announce(self, session: Ended) -> None:
+        """Logs the end of a session and closes its socket, if it still has one."""
         self.node.events.emit(
             "connection.disconnected",
             instanceId=session["instanceId"],

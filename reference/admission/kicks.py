@@ -1,18 +1,33 @@
-"""Closing a socket that another node has open. Each node listens on a channel of its own.
+"""Closing a socket that another node has open.
 
-A publication that reaches nobody means that the other node is gone, and its sockets with it.
+Invariant: `evict` returns True only when the socket is closed. A reconnect relies on it: the session gets its new
+socket after the old one is gone. Nothing else relies on a message to arrive. A socket that should have been closed by
+`send` finds out with its next heartbeat that its session is gone (`Sockets.missed`).
+
+Who owns what. A socket belongs to the node whose name is in its id, and only that node closes it. Each node listens
+on a channel of its own name, over a second connection, so a message goes to one node only.
+
+Order of an eviction:
+
+1. The asker publishes `close` on the owner's channel. Redis says how many listeners it reached; none means that the
+   owner is gone, and its sockets with it.
+2. The owner closes the socket and publishes `closed` on the asker's channel. It does so also for a socket that it
+   does not know: that one is closed already.
+3. The asker waits for `closed`, `ANSWER_SECONDS` at most. Without it, the socket may be open, and `evict` returns
+   False.
 """
 
 import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from holdfast.reference.admission.redislink import RedisAway, Subscription
+from holdfast.reference.shared.redislink import RedisAway, Subscription
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
 
 ANSWER_SECONDS = 1.0
+"""How long an eviction waits for the owner of the socket."""
 
 
 class Kicks:
@@ -27,7 +42,7 @@ class Kicks:
         return f"{self.node.settings.prefix}admission:kick:{node_name}"
 
     def send(self, socket_id: str | None, code: int) -> None:
-        """Closes a socket somewhere, if there is one, without waiting for it."""
+        """Closes a socket on whichever node has it, if there is one, and does not wait for it."""
         if socket_id:
             self.node.spawn(self._send(socket_id, code))
 
@@ -38,7 +53,7 @@ class Kicks:
             return  # the next heartbeat of that socket finds its session gone
 
     async def evict(self, socket_id: str, code: int, *, wait: bool = True) -> bool:
-        """Closes a socket somewhere; True once it is known to be closed."""
+        """Closes a socket on whichever node has it; returns whether it is known to be closed."""
         owner = socket_id.rpartition("/")[0]
         if owner == self._name:
             await self.node.sockets.close(socket_id, code)
@@ -65,9 +80,9 @@ class Kicks:
             self.node.spawn(self._obey(message))
 
     async def _obey(self, message: dict[str, Any]) -> None:
-        """A socket that this node does not know is closed already."""
+        """Closes the socket, if this node has it, and answers."""
         await self.node.sockets.close(message["close"], message["code"])
         try:
             await self._publish(message["answerTo"], {"closed": message["close"]})
         except RedisAway:
-            return  # the asker waits in vain and refuses
+            return  # the asker gets no answer and refuses

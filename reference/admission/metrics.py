@@ -1,12 +1,16 @@
-"""The ten metric families (spec 4). Counters are this node's; gauges are read from Redis at each scrape."""
+"""The ten metric families (spec 4).
+
+Counters and histograms count what this node did; a reader adds them up over the nodes. Gauges are values of the whole
+cluster, read from Redis at each scrape: a gauge kept in the process would be wrong once another node ends a session.
+"""
 
 import asyncio
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from holdfast.reference.admission.redislink import RedisAway
 from holdfast.reference.admission.verdicts import InstanceGauges
+from holdfast.reference.shared.redislink import RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -36,7 +40,7 @@ class Metrics:
         self.export_from_the_start()
 
     def export_from_the_start(self) -> None:
-        """A rate over a fresh node needs the zero before the first event."""
+        """Exports every label at 0, because a rate over a fresh node needs the value before the first event."""
         for outcome in OUTCOMES:
             self.attempts.labels(outcome)
 
@@ -71,7 +75,7 @@ class Metrics:
             self.peak.labels(each["instanceId"]).set(each["peak"])
 
     async def scrape(self) -> bytes:
-        """The last values stay when Redis does not answer at once."""
+        """Returns the metrics. Gauges keep their last values when Redis does not answer at once."""
         try:
             async with asyncio.timeout(GAUGE_SECONDS):
                 self.set_gauges(await self.node.store.gauges())

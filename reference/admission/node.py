@@ -1,53 +1,54 @@
 """One node of the admission service: an asyncio process with HTTP, WebSocket, janitor and promoter.
 
 Start it with `PORT=… REDIS_URL=… python -m holdfast.reference.admission.node`. Everything that nodes share is in
-Redis; a node itself has its open sockets, the last gauge values and an estimate of the Redis clock.
+Redis; a node itself has its open sockets, its debts (recovery.py), the last gauge values and an estimate of the Redis
+clock.
 """
 
-import gc
-import os
 import ssl
 import sys
-from typing import NoReturn
+from collections.abc import Coroutine
+from typing import Any
 
 import prometheus_client
 import uvloop
 from aiohttp import web
 
-from holdfast.reference.admission.parts import Parts
-from holdfast.reference.admission.settings import BadSetting, Settings, settings_from
-from holdfast.reference.background import Background, with_library_logs
+from holdfast.reference.admission.components import Components
+from holdfast.reference.admission.settings import Settings, settings_from
+from holdfast.reference.shared.background import Background
+from holdfast.reference.shared.program import Program
 
 SETTLE_SECONDS = 2.0
 FIRST_REDIS_SECONDS = 1.0
 
 
 class Node(Background):
-    """Wires the parts together; each of them finds the others here."""
+    """Wires the components together; each of them finds the others here."""
 
-    def __init__(self, settings: Settings, parts: Parts) -> None:
+    def __init__(self, settings: Settings, components: Components) -> None:
         super().__init__()
-        self.settings = parts.settings(settings)
-        self.rules = parts.rules(self.settings)
-        self.identity = parts.identity(self.settings.auth_secret, self.settings.admin_token)
-        self.events = parts.events(self, sys.stdout.buffer)
-        self.scripts = parts.scripts(self.rules.limits(), parts.lua)
-        self.recovery = parts.recovery(self)
-        self.link = parts.link(self.settings.redis_url, self.recovery.on_connect)
-        self.store = parts.store(self)
-        self.metrics = parts.metrics(self)
-        self.kicks = parts.kicks(self)
-        self.attempts = parts.attempts(self)
-        self.promoter = parts.promoter(self)
-        self.janitor = parts.janitor(self)
-        self.sockets = parts.sockets(self)
-        self.watches = parts.watches(self)
-        self.calls = parts.calls(self)
-        self.admin = parts.admin(self)
-        self.http = parts.http(self)
+        self.settings = components.settings(settings)
+        self.rules = components.rules(self.settings)
+        self.identity = components.identity(self.settings.auth_secret, self.settings.admin_token)
+        self.events = components.events(self, sys.stdout.buffer)
+        self.scripts = components.scripts(self.rules.limits(), components.lua)
+        self.recovery = components.recovery(self)
+        self.link = components.link(self.settings.redis_url, self.recovery.on_connect)
+        self.store = components.store(self)
+        self.metrics = components.metrics(self)
+        self.kicks = components.kicks(self)
+        self.attempts = components.attempts(self)
+        self.promoter = components.promoter(self)
+        self.janitor = components.janitor(self)
+        self.sockets = components.sockets(self)
+        self.watches = components.watches(self)
+        self.follow_ups = components.follow_ups(self)
+        self.admin = components.admin(self)
+        self.http = components.http(self)
 
     async def run(self) -> None:
-        """Serves until told to stop; comes up also while Redis is away."""
+        """Serves until a signal or a failed background task stops it; comes up also while Redis is away."""
         self.stop_on_signals()
         runner = web.ServerRunner(
             web.Server(self.http.handle, access_log=None), shutdown_timeout=self.settings.attempt_deadline
@@ -77,7 +78,11 @@ class Node(Background):
             await web.TCPSite(runner, settings.host, settings.tls_port, ssl_context=context).start()
 
     async def stop(self, runner: web.ServerRunner) -> None:
-        """Sockets are told to go elsewhere, requests under way get their answer, sessions go into grace."""
+        """Stops the node.
+
+        No new connections; sockets closed, so that their sessions go into grace; requests under way answered; debts
+        paid; background tasks cancelled. The connection to Redis is closed last, because the steps before need it.
+        """
         for site in list(runner.sites):
             await site.stop()
         await self.sockets.close_all()
@@ -90,47 +95,23 @@ class Node(Background):
         self.events.log("info", "Stopped.")
 
 
-async def _serve(settings: Settings, parts: Parts) -> bool:
-    node = Node(settings, parts)
-    await with_library_logs(node.run(), node.events.log)
-    return node.failed
+def _run(work: Coroutine[Any, Any, bool]) -> bool:
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
+    return uvloop.run(work)
 
 
-def _parts(argv: list[str]) -> Parts:
-    """The parts as the spec wants them, or with the one violation that was asked for."""
-    names = [name for name in os.environ.get("VIOLATE", "").replace(",", " ").split() if name]
-    rest = iter(argv)
-    for word in rest:
-        if word != "--violate":
-            raise BadSetting(f"Unknown argument {word!r}; the node takes --violate ID/n and its environment.")
-        names.append(next(rest, ""))
-    parts = Parts()
-    if names:
-        from holdfast.reference.admission.mutants.registry import apply
-
-        for name in names:
-            apply(name, parts)
-    return parts
-
-
-def _give_up(sentence: str) -> NoReturn:
-    sys.stderr.write(f"{sentence}\n")
-    raise SystemExit(2)
+PROGRAM = Program(
+    settings=settings_from,
+    components=Components,
+    node=Node,
+    mutants="holdfast.reference.admission.mutants",
+    loop=_run,
+    hint="Is the port taken, or a TLS file missing?",
+)
 
 
 def main(argv: list[str]) -> None:
-    try:
-        settings = settings_from(os.environ)
-        parts = _parts(argv)
-    except BadSetting as error:
-        _give_up(str(error))
-    gc.freeze()  # imports stay: a full collection would make every attempt wait
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
-    try:
-        failed = uvloop.run(_serve(settings, parts))
-    except OSError as error:
-        _give_up(f"The node could not start: {error}. Is the port taken, or a TLS file missing?")
-    raise SystemExit(1 if failed else 0)
+    PROGRAM.main(argv)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,25 @@
-"""What a node owes Redis, and what it does when Redis is back (risk: Redis outage, protect session integrity)."""
+"""What a node owes Redis, and what it does when Redis is back (risk: Redis outage, protect session integrity).
+
+Invariant: a script whose effect is already promised runs at least once, whatever happens to the connection. Such
+scripts are `undo` (the client was told that nothing happened), `leave` and `drop` (the socket is gone already). Each
+is a `Debt`, kept until Redis has acknowledged it. A debt runs twice if the connection broke between run and
+acknowledgement; these scripts change nothing the second time, and `then` is called once. Debts are in memory: what a
+crashed node owed is left to the janitor, which ends sessions without heartbeats.
+
+Order. A debt is sent on the connection of the work that it follows, and Redis runs the commands of one connection in
+order, so an undo never overtakes what it undoes. On a new connection `on_connect` comes before everything else:
+
+1. The scripts are loaded and the clocks compared.
+2. Debts are paid in the order in which they arose.
+3. `put_right` runs `restore` for every live socket: its heartbeats could not be written and must not count as
+   silence, and a Redis that came back empty gets its sessions back before it admits others into their slots.
+4. The janitor is held for one interval, so that the other nodes get as far too before any session is judged.
+
+Only then may anybody else use the connection (redislink.py). Until then, requests are refused as during the outage.
+
+Who owns what. This module owns the debts. Redis owns the sessions: a live socket keeps its session only if Redis has
+no record that it ended or went to another socket.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +27,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from holdfast.reference.admission.redislink import Call, RedisAway
 from holdfast.reference.admission.verdicts import Record
+from holdfast.reference.shared.redislink import Call, RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -15,6 +36,8 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Debt:
+    """A script that has to run, and what to do with its answer."""
+
     script: str
     facts: Record
     then: Callable[[Any], None]
@@ -27,10 +50,7 @@ class Recovery:
         self._paid = asyncio.Event()
 
     def owe(self, script: str, facts: Record, then: Callable[[Any], None]) -> None:
-        """Runs a script now, or as soon as Redis is back; kept until Redis has acknowledged it.
-
-        It travels on the connection of the work that it follows, so it can't overtake it.
-        """
+        """Runs a script now, or as soon as Redis is back, then calls `then` once with the answer."""
         debt = Debt(script, facts, then)
         self._debts[debt] = None
         self.node.spawn(self._pay_now(debt))
@@ -39,44 +59,45 @@ class Recovery:
         try:
             await self._pay(debt, self.node.link.call)
         except RedisAway:
-            return  # stays owed; the next connection pays it first
+            return  # stays owed; on_connect pays it
 
     async def _pay(self, debt: Debt, call: Call) -> None:
         answer = await self.node.store.run(debt.script, debt.facts, call)
-        if debt in self._debts:
+        if debt in self._debts:  # on_connect may have paid it meanwhile
             del self._debts[debt]
             debt.then(answer)
         if not self._debts:
             self._paid.set()
 
     async def on_connect(self, call: Call) -> None:
-        """Before anybody is served on a new connection: late work is undone, live sockets are put right."""
+        """Prepares a new connection before anybody else uses it: undoes late work and puts live sockets right."""
         await self.node.store.prepare(call)
         for debt in list(self._debts):
             await self._pay(debt, call)
         await self.put_right(call)
 
     async def put_right(self, call: Call) -> None:
-        """Heartbeats that could not be stored are no silence: they are written again before any janitor looks."""
+        """Writes the heartbeats of live sockets again before any janitor looks."""
         live = list(self.node.sockets.open.values())
         await asyncio.gather(*(self.restore(socket.session, socket.id, call) for socket in live))
         self.node.janitor.hold()
 
     async def restore(self, session: Record, socket_id: str, call: Call) -> None:
+        """Keeps a live socket if its session is still its own; closes it otherwise, with the code of the reason."""
         restored = await self.node.store.restore(session, call)
         if restored["kept"]:
             return
         if not restored.get("taken") and "ended" not in restored:
-            self.node.sockets.emit_lost(session)  # nobody else knows of this end
+            self.node.sockets.emit_lost(session)  # no other node can log this end
         code = 4002 if restored.get("taken") else 4001 if restored.get("ended") == "replace" else 4003
         await self.node.sockets.close(socket_id, code)
 
     def stalled(self) -> None:
-        """Redis did not answer for so long that heartbeats of live sockets may be missing from it."""
+        """Holds the janitor: Redis answered so late that heartbeats of live sockets may be missing from it."""
         self.node.janitor.hold()
 
     async def settle(self, seconds: float) -> None:
-        """Before the node goes: what is owed gets a last chance."""
+        """Waits for the debts to be paid, but no longer than `seconds`; called before the node stops."""
         if self._debts:
             self._paid.clear()
             with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""The decisions of the spec that need neither network nor Redis (spec 3, 6, 8, 9, 11)."""
+"""Rules of the spec that need neither network nor Redis (spec 3, 6, 8, 9, 11), and the limits for the scripts."""
 
 import math
 import re
@@ -43,7 +43,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 class Rules:
-    """Each method is one rule, so that a mutant can break exactly one."""
+    """Each method is one rule, so that a mutant can break exactly one.
+
+    `precedence` has the checks of each kind of attempt in their order; each name is a Lua function.
+    """
 
     precedence: ClassVar[dict[str, tuple[str, ...]]] = {
         "admit": (
@@ -63,7 +66,7 @@ class Rules:
         self.settings = settings
 
     def counted(self) -> tuple[str, ...]:
-        """Refusals that the client can be blamed for; only these use up the allowance."""
+        """Returns the refusals that the client can be blamed for; only these count as failures for the limiter."""
         return (
             "NO_ACTIVE_CHARACTER",
             "CHARACTER_NOT_FOUND",
@@ -75,9 +78,6 @@ class Rules:
             "INVALID_REPLACE_TOKEN",
         )
 
-    def counts_as_failure(self, reason: str) -> bool:
-        return reason in self.counted()
-
     def is_id(self, text: str) -> bool:
         return _ID.fullmatch(text) is not None
 
@@ -85,7 +85,7 @@ class Rules:
         return _UUID.fullmatch(text) is not None
 
     def build_ok(self, body: str | None, header: str | None) -> bool:
-        """Builds are opaque strings; sent twice, both have to be the current one."""
+        """Tells whether the build is the current one, as an opaque string; sent in body and header, both have to be."""
         sent = [build for build in (body, header) if build is not None]
         return bool(sent) and all(build == self.settings.current_client_build for build in sent)
 
@@ -93,11 +93,11 @@ class Rules:
         return 2 * self.settings.heartbeat_interval
 
     def journal_life(self) -> float:
-        """As long as a session that nobody was told of can live; after that there is nothing left to undo."""
+        """Returns how long a session lives at most whose client does not know of it; after that nothing is to undo."""
         return self.stale_limit() + 2 * self.settings.janitor_interval + self.settings.attempt_deadline
 
     def retry_after(self, reason: str, lock_ms: float | None = None) -> int | None:
-        """When to try again, in whole seconds; None where trying again does not help."""
+        """Returns when to try again, in whole seconds, or None where trying again does not help."""
         if lock_ms is not None:
             return max(1, math.ceil(lock_ms / 1000))
         if reason in {"QUEUE_FULL", "DRAIN_MODE", "MAINTENANCE"}:
@@ -108,11 +108,13 @@ class Rules:
         return max(1, round(self.settings.poll_interval))
 
     def is_leave(self, close_code: int | None) -> bool:
-        """A client that closes with 1000 leaves; every other end of a socket is a network loss."""
+        """Tells whether the client left: it closed with 1000. Every other end of a socket is a network loss."""
         return close_code == 1000
 
     def end_is_final(self, reason: str | None, ms_ago: float) -> bool:
-        """A replacement can still be undone until its own attempt and the undoing of it are over."""
+        """Tells whether the end of a session can no longer be undone. A replacement can, until its attempt and an undo
+        of it are over.
+        """
         return reason != "replace" or ms_ago > (2 * self.settings.attempt_deadline) * 1000
 
     def suspicious(self, kind: str, seen: int) -> bool:
@@ -123,7 +125,7 @@ class Rules:
         return seen >= thresholds[kind]
 
     def limits(self) -> dict[str, Any]:
-        """What the scripts have to know, written into their text."""
+        """Returns what the scripts have to know; it is written into their text."""
         s = self.settings
         return {
             "prefix": s.prefix,
@@ -152,5 +154,5 @@ def milliseconds(seconds: float) -> int:
 
 
 def plain(seconds: float) -> int | float:
-    """Whole seconds are sent as whole numbers."""
+    """Returns whole seconds as a whole number, so that JSON has no `.0`."""
     return int(seconds) if seconds == int(seconds) else seconds

@@ -1,58 +1,13 @@
-"""What a node is told by its environment. Defaults are the spec's own values; all times are seconds."""
+"""Settings of a node, read from its environment. Defaults are the spec's own values; all times are seconds."""
 
 import os
-import re
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-
-class BadSetting(Exception):  # noqa: N818  # named for what is wrong
-    """The environment has a value that no node can run with."""
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1e9:
-        raise ValueError("must be a number above 0")
-    return value
-
-
-def _any_number(text: str) -> float:
-    value = float(text)
-    if not -1e9 < value < 1e9:
-        raise ValueError("must be a number")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError("must be a whole number, 0 or more")
-    return value
-
-
-def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 65535:
-        raise ValueError("must be a port number")
-    return value
-
-
-def _flag(text: str) -> bool:
-    values = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if text.lower() not in values:
-        raise ValueError("must be true or false")
-    return values[text.lower()]
-
-
-def _redis_url(text: str) -> str:
-    if not re.match(r"redis://[^/]+", text):
-        raise ValueError("must look like redis://host:port")
-    _ = urlsplit(text).port  # raises ValueError for a port that is none
-    return text
+from holdfast.reference.shared import settings as read
+from holdfast.reference.shared.settings import BadSetting, read_settings, setting
 
 
 def _sink(text: str) -> str:
@@ -62,45 +17,41 @@ def _sink(text: str) -> str:
     return text
 
 
-def _setting(name: str, default: Any, read: Callable[[str], Any] = str) -> Any:
-    return field(default=default, metadata={"name": name, "read": read})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    current_client_build: str = _setting("CURRENT_CLIENT_BUILD", "dev-build")
-    attempt_deadline: float = _setting("CONNECTION_TIMEOUT_SECONDS", 10.0, _positive)
-    grace: float = _setting("CONNECTION_GRACE_SECONDS", 60.0, _positive)
-    token_ttl: float = _setting("RECONNECTION_TOKEN_TTL", 60.0, _positive)
-    queue_cap: int = _setting("MAX_QUEUE_LENGTH", 1000, _count)
-    rate_failures: int = _setting("CONNECTION_RATE_LIMIT", 5, _count)
-    rate_window: float = _setting("CONNECTION_RATE_WINDOW_SECONDS", 60.0, _positive)
-    rate_lock: float = _setting("CONNECTION_RATE_LOCK_SECONDS", 60.0, _positive)
-    default_capacity: int = _setting("MAX_ACTIVE_SESSIONS", 100, _count)
-    heartbeat_interval: float = _setting("HEARTBEAT_INTERVAL_SECONDS", 30.0, _positive)
-    janitor_interval: float = _setting("JANITOR_INTERVAL_SECONDS", 30.0, _positive)
-    replacement_ttl: float = _setting("REPLACEMENT_TOKEN_TTL_SECONDS", 60.0, _positive)
-    poll_interval: float = _setting("QUEUE_POLL_SECONDS", 5.0, _positive)
-    promoter_tick: float = _setting("PROMOTER_TICK_SECONDS", 0.5, _positive)
-    suspicious_token_failures: int = _setting("SUSPICIOUS_TOKEN_FAILURES", 3, _count)
-    suspicious_mismatches: int = _setting("SUSPICIOUS_MISMATCHES", 2, _count)
-    suspicious_window: float = _setting("SUSPICIOUS_WINDOW_SECONDS", 60.0, _positive)
-    drain: bool = _setting("DRAIN_MODE_ENABLED", False, _flag)
-    maintenance: bool = _setting("MAINTENANCE_MODE_ENABLED", False, _flag)
-    push: bool = _setting("PUSH_ENABLED", True, _flag)
-    redis_url: str = _setting("REDIS_URL", "redis://localhost:6379", _redis_url)
-    host: str = _setting("HOST", "127.0.0.1")
-    port: int = _setting("PORT", 3000, _port)
-    tls_cert_file: str = _setting("TLS_CERT_FILE", "")
-    tls_key_file: str = _setting("TLS_KEY_FILE", "")
-    tls_port: int = _setting("TLS_PORT", 0, _port)
-    node_name: str = _setting("NODE_NAME", "")
-    node_env: str = _setting("NODE_ENV", "development")
-    auth_secret: str = _setting("AUTH_SECRET", "holdfast")
-    admin_token: str = _setting("ADMIN_TOKEN", "holdfast-admin")
-    clock_offset: float = _setting("CLOCK_OFFSET_SECONDS", 0.0, _any_number)
-    database_url: str = _setting("DATABASE_URL", "")
-    audit_sink: str = _setting("AUDIT_SINK", "", _sink)
+    current_client_build: str = setting("dev-build", env="CURRENT_CLIENT_BUILD")
+    attempt_deadline: float = setting(10.0, read.positive, env="CONNECTION_TIMEOUT_SECONDS")
+    grace: float = setting(60.0, read.positive, env="CONNECTION_GRACE_SECONDS")
+    token_ttl: float = setting(60.0, read.positive, env="RECONNECTION_TOKEN_TTL")
+    queue_cap: int = setting(1000, read.count, env="MAX_QUEUE_LENGTH")
+    rate_failures: int = setting(5, read.count, env="CONNECTION_RATE_LIMIT")
+    rate_window: float = setting(60.0, read.positive, env="CONNECTION_RATE_WINDOW_SECONDS")
+    rate_lock: float = setting(60.0, read.positive, env="CONNECTION_RATE_LOCK_SECONDS")
+    default_capacity: int = setting(100, read.count, env="MAX_ACTIVE_SESSIONS")
+    heartbeat_interval: float = setting(30.0, read.positive, env="HEARTBEAT_INTERVAL_SECONDS")
+    janitor_interval: float = setting(30.0, read.positive, env="JANITOR_INTERVAL_SECONDS")
+    replacement_ttl: float = setting(60.0, read.positive, env="REPLACEMENT_TOKEN_TTL_SECONDS")
+    poll_interval: float = setting(5.0, read.positive, env="QUEUE_POLL_SECONDS")
+    promoter_tick: float = setting(0.5, read.positive, env="PROMOTER_TICK_SECONDS")
+    suspicious_token_failures: int = setting(3, read.count, env="SUSPICIOUS_TOKEN_FAILURES")
+    suspicious_mismatches: int = setting(2, read.count, env="SUSPICIOUS_MISMATCHES")
+    suspicious_window: float = setting(60.0, read.positive, env="SUSPICIOUS_WINDOW_SECONDS")
+    drain: bool = setting(False, read.truth, env="DRAIN_MODE_ENABLED")
+    maintenance: bool = setting(False, read.truth, env="MAINTENANCE_MODE_ENABLED")
+    push: bool = setting(True, read.truth, env="PUSH_ENABLED")
+    redis_url: str = setting("redis://localhost:6379", read.redis_url, env="REDIS_URL")
+    host: str = setting("127.0.0.1", env="HOST")
+    port: int = setting(3000, read.port, env="PORT")
+    tls_cert_file: str = setting("", env="TLS_CERT_FILE")
+    tls_key_file: str = setting("", env="TLS_KEY_FILE")
+    tls_port: int = setting(0, read.port, env="TLS_PORT")
+    node_name: str = setting("", env="NODE_NAME")
+    node_env: str = setting("development", env="NODE_ENV")
+    auth_secret: str = setting("holdfast", env="AUTH_SECRET")
+    admin_token: str = setting("holdfast-admin", env="ADMIN_TOKEN")
+    clock_offset: float = setting(0.0, read.any_number, env="CLOCK_OFFSET_SECONDS")
+    database_url: str = setting("", env="DATABASE_URL")
+    audit_sink: str = setting("", _sink, env="AUDIT_SINK")
 
     @property
     def prefix(self) -> str:
@@ -115,22 +66,9 @@ class Settings:
         return bool(self.tls_port)
 
 
-def _read(name: str, text: str, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(text)
-    except ValueError as error:
-        problem = str(error) if str(error).startswith("must") else "must be a number"
-        raise BadSetting(f"{name}={text!r} {problem}; change it in the environment of the node.") from None
-
-
-def settings_from(environment: Mapping[str, str]) -> Settings:
-    """An empty value means the default, as an unset one does."""
-    given: dict[str, Any] = {}
-    for each in fields(Settings):
-        text = environment.get(each.metadata["name"], "")
-        if text:
-            given[each.name] = _read(each.metadata["name"], text, each.metadata["read"])
-    settings = Settings(**given)
+def settings_from(environment: Mapping[str, str], argv: Sequence[str] = ()) -> Settings:
+    """Returns the settings; an empty value means the default, as an unset one does. Raises BadSetting."""
+    settings = read_settings(Settings, environment, argv)
     if settings.tls and not (settings.tls_cert_file and settings.tls_key_file):
         raise BadSetting("TLS_PORT needs TLS_CERT_FILE and TLS_KEY_FILE; set both or leave TLS_PORT out.")
     return settings

@@ -1,4 +1,27 @@
-"""The WebSocket of a session (spec 2, 8): attach, heartbeats, and what each kind of ending means."""
+"""The WebSocket of a session (spec 2, 8): attach, heartbeats, and what each kind of ending means.
+
+Invariant: a session has at most one socket, and only that socket may act for it. Redis knows which one: the session
+record holds the socket's id, `<node>/<uuid>`. Every script that acts for a socket compares the id, so a socket that
+was replaced, taken over or reaped changes nothing, however late its close handler runs.
+
+Who owns what. `open` holds the sockets that this node has attached and not yet closed. The first of `close` (our side
+ends it) and `ended` (its reader has stopped) takes a socket out. The task that serves the request owns the reading;
+heartbeats are written by a task of their own, so that a stalled Redis does not delay the acknowledgement.
+
+What an ending means (`ended`):
+
+- The client closed with 1000: a leave, the session ends at once.
+- The client vanished or closed with another code: a loss, the grace starts.
+- This node stops (1001): a loss too; the client comes back through another node.
+- Any other close from our side: nothing to do. The cause of it (replacement, take-over, janitor, recovery) has
+  changed and logged the session already, and a second log line would be wrong.
+
+Leave and loss are debts (recovery.py), so they are carried out also if Redis is away at that moment. Events follow
+the answer of the script, so only the run that changed the session logs.
+
+An attach whose answer is missing may have bound the socket. It is treated as lost, because otherwise no other socket
+could be attached until the janitor ends the session.
+"""
 
 import asyncio
 import json
@@ -9,10 +32,10 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import WSMsgType, web
 
 from holdfast.reference.admission.attempts import Attempt, fresh_id
-from holdfast.reference.admission.redislink import RedisAway
 from holdfast.reference.admission.rules import plain
 from holdfast.reference.admission.verdicts import Record
 from holdfast.reference.admission.wire import BODY_LIMIT, Refusal
+from holdfast.reference.shared.redislink import RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -23,11 +46,13 @@ TOKEN_INVALID = 4410
 GOING_AWAY = 1001
 TRY_AGAIN = 1013
 CLOSE_SECONDS = 1.0
-"""How long a close waits for the other side's close frame."""
+"""How long a close waits for the close frame of the client."""
 
 
 @dataclass(slots=True, eq=False)
 class Socket:
+    """An attached socket. `closed_by_us` is our close code, None while the end is the client's."""
+
     id: str
     ws: web.WebSocketResponse
     session: Record
@@ -42,6 +67,7 @@ class Sockets:
         self.open: dict[str, Socket] = {}
 
     async def serve(self, request: web.BaseRequest, instance_id: str) -> web.StreamResponse:
+        """Serves one socket until it closes. Refusals are close codes, sent after the upgrade."""
         ws = web.WebSocketResponse(timeout=CLOSE_SECONDS, autoping=False, max_msg_size=BODY_LIMIT, compress=False)
         if not ws.can_prepare(request).ok:
             raise Refusal(400, "INVALID_REQUEST", "This call takes WebSocket upgrades only.")
@@ -65,7 +91,7 @@ class Sockets:
     async def reconnect(
         self, ws: web.WebSocketResponse, request: web.BaseRequest, user_id: str, instance_id: str
     ) -> None:
-        """The token presented in the handshake: the same attempt as by HTTP, then the socket at once."""
+        """Settles the token of the handshake as the same attempt that HTTP has, then attaches the socket at once."""
         now = time.monotonic()
         http, query = self.node.http, request.query
         attempt = Attempt(
@@ -83,7 +109,7 @@ class Sockets:
         await self.attach(ws, verdict["sessionId"], user_id, instance_id, first)
 
     def build_of(self, query: str | None, header: str | None) -> bool:
-        """The handshake of a running session need not repeat the build; if it does, it has to be right."""
+        """Tells whether the build is right. A handshake may leave it out, since the session was admitted with it."""
         return (query is None and header is None) or self.node.rules.build_ok(query, header)
 
     async def attach(
@@ -95,7 +121,7 @@ class Sockets:
             async with asyncio.timeout(self.node.settings.attempt_deadline):
                 attached = await self.node.store.attach(facts)
         except (RedisAway, TimeoutError):
-            self.lost(facts)  # it may have been attached, and then nobody else could be
+            self.lost(facts)
             await self.refuse(ws, TRY_AGAIN)
             return
         if "refused" in attached:
@@ -115,7 +141,7 @@ class Sockets:
         await self.refuse(ws, REFUSED[refusal])
 
     async def live(self, socket: Socket, first: Record) -> None:
-        """From the first frame to the close."""
+        """Serves an attached socket from the first frame to the close."""
         self.open[socket.id] = socket
         code = None
         try:
@@ -137,7 +163,7 @@ class Sockets:
         await socket.ws.send_str(json.dumps(frame | first))
 
     async def listen(self, socket: Socket) -> int | None:
-        """Serves frames; returns the close code that the client sent, None when it sent none."""
+        """Serves frames; returns the close code that the client sent, or None when it sent none."""
         while True:
             message = await socket.ws.receive()
             if message.type is WSMsgType.TEXT:
@@ -151,7 +177,7 @@ class Sockets:
                 return None
 
     async def frame(self, socket: Socket, text: str) -> None:
-        """Frames that are not understood are ignored."""
+        """Acts on a heartbeat and ignores every other frame."""
         try:
             frame = json.loads(text)
         except (ValueError, RecursionError):
@@ -161,13 +187,13 @@ class Sockets:
             self.beat(socket)
 
     async def acknowledge(self, socket: Socket) -> None:
-        """At once and whatever Redis does: the socket is alive."""
+        """Answers a heartbeat at once, whatever Redis does: the socket is alive."""
         await socket.ws.send_str(
             json.dumps({"type": "heartbeat_ack", "timestamp": int(self.node.events.wall_clock() * 1000)})
         )
 
     def beat(self, socket: Socket) -> None:
-        """Beats that come while one is under way are written as one after it."""
+        """Writes a heartbeat. Those that come while one is under way are written as one after it."""
         if socket.beating:
             socket.beat_again = True
             return
@@ -180,33 +206,36 @@ class Sockets:
             if not beat["alive"]:
                 await self.missed(socket, beat)
         except RedisAway:
-            pass  # written again as soon as Redis is back
+            pass  # Recovery.put_right writes it when Redis is back
         socket.beating = False
         if socket.beat_again:
             socket.beat_again = False
             self.beat(socket)
 
     async def missed(self, socket: Socket, beat: Any) -> None:
-        """The session is no longer this socket's, and the news of it did not arrive."""
+        """Acts on a heartbeat that found the session gone or taken: the message that should close this socket was lost.
+
+        An end that may still be undone is left alone; the next heartbeat looks again.
+        """
         if beat.get("taken"):
             await self.close(socket.id, 4002)
         elif self.node.rules.end_is_final(beat.get("ended"), beat.get("endedMsAgo", 0)):
             await self.node.recovery.restore(socket.session, socket.id, self.node.link.call)
 
     async def close(self, socket_id: str, code: int) -> None:
-        """Closes a socket from our side; back as soon as the close frame is on its way."""
+        """Closes a socket from our side; returns when the close frame is on its way."""
         socket = self.open.pop(socket_id, None)
         if socket is None:
             return
         socket.closed_by_us = code
         self.node.spawn(self._close(socket, code))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # lets the task write its frame
 
     async def _close(self, socket: Socket, code: int) -> None:
         await socket.ws.close(code=code, drain=False)
 
     def ended(self, socket: Socket, code: int | None) -> None:
-        """What the end of a socket means for its session. Whoever closed it from our side has seen to that."""
+        """Starts what the end of a socket means for its session; the module docstring has the cases."""
         self.open.pop(socket.id, None)
         if socket.closed_by_us not in {None, GOING_AWAY}:
             return
@@ -223,13 +252,17 @@ class Sockets:
             self.lost(facts)
 
     def left(self, facts: Record) -> None:
+        """Ends the session, and logs it if this run ended it."""
+
         def then(left: Any) -> None:
             if left["found"]:
-                self.node.calls.left(facts, facts["characterId"])
+                self.node.follow_ups.left(facts, facts["characterId"])
 
         self.node.recovery.owe("leave", facts, then)
 
     def lost(self, facts: Record) -> None:
+        """Starts the grace, and logs the loss if this run started it."""
+
         def then(dropped: Any) -> None:
             if dropped["dropped"]:
                 self.emit_lost(facts)

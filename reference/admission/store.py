@@ -1,58 +1,29 @@
-"""The scripts as typed calls (spec 1, 10, 11). Everything that nodes share is behind these."""
+"""The scripts as typed calls (spec 1, 10, 11).
 
-import asyncio
-import json
-from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+Everything that nodes share is read and changed through these calls, one script run each. Every answer carries the
+Redis time of its run, which keeps the estimate of the Redis clock current; a run that took longer than a heartbeat
+interval holds the janitor, because heartbeats of live sockets may have been stuck behind it.
+"""
 
-import hiredis
+from typing import TYPE_CHECKING, cast
 
 from holdfast.reference.admission import verdicts
-from holdfast.reference.admission.redislink import Call, RedisAway, RedisClock
 from holdfast.reference.admission.verdicts import Record, Verdict
+from holdfast.reference.shared.redislink import Call
+from holdfast.reference.shared.scriptstore import ScriptStore
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
 
-
-class Store:
+class Store(ScriptStore):
     def __init__(self, node: "Node") -> None:
+        super().__init__(node)
         self.node = node
-        self.scripts = node.scripts.all
-        self.clock = RedisClock()
 
-    async def prepare(self, call: Call) -> None:
-        """On each new connection: the scripts are loaded and the clocks compared."""
-        await asyncio.gather(*(call("SCRIPT", "LOAD", script.text) for script in self.scripts.values()))
-        sent = monotonic()
-        seconds, microseconds = await call("TIME")
-        self.clock.observe(sent, monotonic(), int(seconds) * 1000 + int(microseconds) / 1000)
-
-    async def run(self, name: str, facts: Record, call: Call | None = None) -> Any:
-        """One run of one script: facts in, verdict out."""
-        call = call or self.node.link.call
-        sent = monotonic()
-        answer = json.loads(await self._evaluate(name, _dumps(facts), call))
-        received = monotonic()
-        self.clock.observe(sent, received, answer["at"])
-        if received - sent > self.node.settings.heartbeat_interval:
+    def took(self, seconds: float) -> None:
+        if seconds > self.node.settings.heartbeat_interval:
             self.node.recovery.stalled()
-        return answer
-
-    async def _evaluate(self, name: str, facts: str, call: Call) -> bytes:
-        script = self.scripts[name]
-        try:
-            try:
-                return cast("bytes", await call("EVALSHA", script.sha, 0, facts))
-            except hiredis.ReplyError as error:
-                if not str(error).startswith("NOSCRIPT"):
-                    raise
-                return cast("bytes", await call("EVAL", script.text, 0, facts))
-        except hiredis.ReplyError as error:
-            self.node.events.log("error", f"Redis refused script {name}: {error}")
-            raise RedisAway(f"Redis refused script {name}.") from error
 
     async def decide(self, facts: Record) -> Verdict:
         return cast("Verdict", await self.run("decide", facts))
@@ -77,7 +48,7 @@ class Store:
         return cast("verdicts.Promoted", await self.run("promote", facts))
 
     async def reap(self, deadline_ms: float) -> list[verdicts.Ended] | None:
-        """Sessions ended by this pass; None when the run came too late to judge heartbeats."""
+        """Returns the sessions that this pass has ended, or None when the run came too late to judge heartbeats."""
         answer = await self.run("reap", {"deadlineMs": deadline_ms})
         return None if answer.get("late") else list(answer["ended"])
 

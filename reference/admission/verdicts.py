@@ -1,4 +1,4 @@
-"""What the scripts answer. Field names are those of the wire and of the stored records."""
+"""Answers of the scripts. Field names are those of the wire and of the stored records."""
 
 from typing import Any, NotRequired, Required, TypedDict
 
@@ -11,7 +11,7 @@ class Replaced(TypedDict):
 
 
 class Verdict(TypedDict, total=False):
-    """Of an attempt. `late` and `occupied` are for the node only; clients never see them."""
+    """The answer of `decide`. The outcomes `late` and `occupied` are for the node only; clients never see them."""
 
     outcome: Required[str]
     reason: str

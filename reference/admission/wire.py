@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from aiohttp import web
-from aiohttp.client_exceptions import ClientPayloadError
 
 from holdfast.reference.admission.rules import MESSAGES
+from holdfast.reference.shared.bodies import BadBody, is_unicode, json_object, read_body
 
 BODY_LIMIT = 64 * 1024
 
@@ -15,7 +15,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
-    """A call that is refused without further ado; it becomes the answer."""
+    """Refuses a call; `Http.reply` turns it into the answer."""
 
     def __init__(self, status: int, reason: str, message: str | None = None) -> None:
         super().__init__(reason)
@@ -33,51 +33,23 @@ def refusal_body(reason: str, message: str | None = None) -> dict[str, Any]:
 
 
 async def read_object(request: web.BaseRequest) -> dict[str, Any]:
-    """The body as a JSON object. Whatever else it is, is refused in one sentence."""
+    """Returns the body as a JSON object; raises Refusal for anything else."""
     if request.content_type != "application/json":
         raise Refusal(400, "INVALID_REQUEST", "The content type must be application/json.")
-    text = await _read(request)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refusal(400, "INVALID_REQUEST", "The body is not valid JSON.") from None
-    if not isinstance(value, dict):
-        raise Refusal(400, "INVALID_REQUEST", "The body must be a JSON object.")
-    return value
-
-
-async def _read(request: web.BaseRequest) -> bytes:
-    too_large = Refusal(413, "INVALID_REQUEST", f"The body is larger than {BODY_LIMIT} bytes.")
-    if (request.content_length or 0) > BODY_LIMIT:
-        raise too_large
-    chunks = b""
-    try:
-        while not request.content.at_eof():
-            chunks += await request.content.readany()
-            if len(chunks) > BODY_LIMIT:
-                raise too_large
-    except (ClientPayloadError, ConnectionError, web.RequestPayloadError):
-        raise Refusal(400, "INVALID_REQUEST", "The body could not be read.") from None
-    return chunks
+        return json_object(await read_body(request, BODY_LIMIT))
+    except BadBody as error:
+        raise Refusal(error.status, "INVALID_REQUEST", str(error)) from None
 
 
 def text_of(body: dict[str, Any], name: str, *, most: int = 1000) -> str | None:
-    """A text field that may be absent."""
+    """Returns a text field, or None when it is absent; raises Refusal for anything else."""
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > most or not _is_unicode(value):
+    if not isinstance(value, str) or len(value) > most or not is_unicode(value):
         raise Refusal(400, "INVALID_REQUEST", f"{name} must be a text of at most {most} characters.")
     return value
-
-
-def _is_unicode(value: str) -> bool:
-    """Half a surrogate pair is legal JSON, but no text."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def flag_of(body: dict[str, Any], name: str, default: bool | None = None) -> bool:
@@ -88,7 +60,7 @@ def flag_of(body: dict[str, Any], name: str, default: bool | None = None) -> boo
 
 
 def whole_of(body: dict[str, Any], name: str, least: int, most: int) -> int | None:
-    """A whole number that may be absent."""
+    """Returns a whole number, or None when it is absent; raises Refusal for anything else."""
     value = body.get(name)
     if value is None:
         return None

@@ -1,6 +1,6 @@
 """The bundle tool: `python -m holdfast.reference.lockd.bundle new ca|server|tcclient|client --out FILE …`.
 
-`--force` makes a bundle anew over the old file; a server keeps its node id then.
+`--force` replaces an existing file; a server bundle keeps its node id then.
 """
 
 import argparse
@@ -9,23 +9,24 @@ import sys
 from pathlib import Path
 
 from holdfast.reference.lockd.issue import EVERYTHING, Issuer
-from holdfast.reference.lockd.settings import BadSetting
+from holdfast.reference.shared.program import violations, with_violations
+from holdfast.reference.shared.settings import BadSetting
 
 NAMES = {"ca": "lockd-ca", "server": "lockd-server", "tcclient": "lockd-tc-client", "client": "lockd-client"}
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bundle", description="Make and re-make bundles.")
+    parser = argparse.ArgumentParser(prog="bundle", description="Make a bundle, or replace one.")
     parser.add_argument("verb", choices=["new"])
     parser.add_argument("kind", choices=list(NAMES))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--ca-in", type=Path)
     parser.add_argument("--cn", default="")
-    parser.add_argument("--hosts", default="*", help="host names and addresses, with commas in between")
-    parser.add_argument("--namespace", action="append", default=[], help="NAME or NAME=r|w|rw; only for `client`")
-    parser.add_argument("--rw-all", action="store_true", help="write access everywhere; only for `client`")
+    parser.add_argument("--hosts", default="*", help="host names and addresses, separated by commas")
+    parser.add_argument("--namespace", action="append", default=[], help="NAME or NAME=r|w|rw; `client` only")
+    parser.add_argument("--rw-all", action="store_true", help="write access to every namespace; `client` only")
     parser.add_argument("--force", action="store_true", help="overwrite")
-    parser.add_argument("--violate", default="", help="one named violation, for judging a suite")
+    parser.add_argument("--violate", default="", help="make the bundle with one named violation")
     return parser.parse_args(argv)
 
 
@@ -41,7 +42,7 @@ def _made(issuer: Issuer, asked: argparse.Namespace) -> bytes:
     if asked.kind == "ca":
         return issuer.authority(name)
     if asked.ca_in is None:
-        raise BadSetting("--ca-in is missing: say which CA signs.")
+        raise BadSetting("--ca-in is missing: name the CA bundle that signs.")
     if asked.kind == "server":
         return issuer.server(asked.ca_in, name, [each.strip() for each in asked.hosts.split(",")], asked.out)
     if asked.kind == "tcclient":
@@ -50,14 +51,16 @@ def _made(issuer: Issuer, asked: argparse.Namespace) -> bytes:
 
 
 def _issuer(violate: str) -> Issuer:
-    from holdfast.reference.lockd.parts import parts_for
+    """Returns the issuer; components are imported here, because most calls of the tool are about a good bundle."""
+    from holdfast.reference.lockd.components import MUTANTS, Components
 
-    return parts_for(violate).issuer()
+    _, names = violations([], {"VIOLATE": violate})
+    return with_violations(Components(), names, MUTANTS).issuer()
 
 
 def _check_free(path: Path, *, force: bool) -> None:
     if path.exists() and not force:
-        raise BadSetting(f"{path} is there already; --force makes it anew.")
+        raise BadSetting(f"{path} exists; --force replaces it.")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Bundles: PEM files with CA, leaf and key. Blocks are told apart by what they hold, not by their order."""
+"""Bundles: PEM files with CA, leaf and key. Blocks are recognised by what they hold, not by their order."""
 
 import re
 import ssl
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from holdfast.reference.lockd.settings import BadSetting
+from holdfast.reference.shared.settings import BadSetting
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 -]+)-----\n.*?-----END \1-----\n?", re.DOTALL)
 _PEM = serialization.Encoding.PEM
@@ -35,7 +35,7 @@ def blocks_of(path: Path) -> list[tuple[str, bytes]]:
     except OSError as error:
         raise BadSetting(f"The bundle {path} can't be read: {error.strerror}.") from None
     if _BLOCK.sub(b"", raw):
-        raise BadSetting(f"The bundle {path} holds something beside PEM blocks; make it anew with the bundle tool.")
+        raise BadSetting(f"The bundle {path} holds something besides PEM blocks; make it again with the bundle tool.")
     return [(found[1].decode(), found[0]) for found in _BLOCK.finditer(raw)]
 
 
@@ -60,7 +60,7 @@ def _put_together(
     leaves = [(leaf, key) for leaf in certificates for key in keys if _fits(leaf, key)]
     authorities = tuple(each for each in certificates if is_authority(each))
     if not leaves or not authorities:
-        raise BadSetting(f"The bundle {path} needs the CA's certificate, a certificate of its own and the key to it.")
+        raise BadSetting(f"The bundle {path} needs the CA's certificate, a leaf certificate and the key to it.")
     return Bundle(authorities, *leaves[0], frozenset(denied))
 
 
@@ -110,7 +110,7 @@ def issued_by(leaf: x509.Certificate, authorities: tuple[x509.Certificate, ...])
 
 
 def trusted_in(folder: str) -> tuple[x509.Certificate, ...]:
-    """The CAs of a trust directory; one that is missing or empty trusts nobody."""
+    """Returns the CAs of a trust directory, none when it is missing or empty."""
     if not folder or not Path(folder).is_dir():
         return ()
     found: list[x509.Certificate] = []
@@ -121,14 +121,14 @@ def trusted_in(folder: str) -> tuple[x509.Certificate, ...]:
 
 
 def server_context(bundle: Bundle, trusted: tuple[x509.Certificate, ...]) -> ssl.SSLContext:
-    """Callers need a certificate with the usage clientAuth, or the handshake fails."""
+    """Returns the listener's TLS context: a caller without a certificate for clientAuth fails the handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     return _armed(context, bundle, trusted)
 
 
 def client_context(bundle: Bundle, trusted: tuple[x509.Certificate, ...]) -> ssl.SSLContext:
-    """Chain and usage are verified, host names never: a node is who its SPIFFE URI says, wherever it stands."""
+    """Returns the TLS context of calls. It verifies chain and usage, but no host name: identity is the SPIFFE URI."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     return _armed(context, bundle, trusted)

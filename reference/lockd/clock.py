@@ -1,10 +1,10 @@
-"""Time, as one thing that tests can replace."""
+"""Time, as a component that tests and mutants can replace."""
 
 import time
 
 
 class Clock:
-    """Leases that a node holds itself run on the monotonic clock; the wall clock only goes on the wire and to disk."""
+    """Leader leases run on the monotonic clock; the wall clock is for times that other processes read."""
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -9,7 +9,7 @@ _LONGEST = 2048
 
 
 def normal_endpoint(text: str) -> str | None:
-    """Trimmed, http or https with a host, clean path, no trailing slash; None for what is no endpoint.
+    """Returns the endpoint with a clean path and no trailing slash; None unless it is http or https with a host.
 
     An `@` can only be user info here, and a bare `?` or `#` begins a query or fragment even when that is empty.
     """
@@ -17,11 +17,11 @@ def normal_endpoint(text: str) -> str | None:
     if len(text) > _LONGEST or _FORBIDDEN.search(text):
         return None
     try:
-        parts = urlsplit(text)
-        _ = parts.port
+        url = urlsplit(text)
+        _ = url.port
     except ValueError:
         return None
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if url.scheme not in {"http", "https"} or not url.hostname:
         return None
-    path = posixpath.normpath(parts.path).lstrip("/") if parts.path else ""
-    return f"{parts.scheme}://{parts.netloc}/{path}".rstrip("/")
+    path = posixpath.normpath(url.path).lstrip("/") if url.path else ""
+    return f"{url.scheme}://{url.netloc}/{path}".rstrip("/")

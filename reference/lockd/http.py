@@ -1,4 +1,7 @@
-"""The HTTP face of a node: routes, who may call them, and the fields they take. No rule of the spec lives here."""
+"""The HTTP routes of a node: who may call them, and which fields they take.
+
+The rules of the spec are elsewhere, so that a mutant cannot break two requirements at once.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -91,7 +94,7 @@ class Http:
         return answer(await handler(call))
 
     def caller_of(self, request: web.BaseRequest) -> Caller | None:
-        """The certificate of the connection; nothing in the request speaks for the caller."""
+        """Reads the caller from the certificate of the connection; nothing in the request can name it."""
         tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         der = tls.getpeercert(binary_form=True) if tls is not None else None
         return self.node.identity.caller_of(der) if der else None

@@ -21,7 +21,7 @@ EVERY_NAMESPACE = "ALL"
 
 @dataclass(frozen=True)
 class Caller:
-    """What a certificate says about the one who presented it."""
+    """What a certificate says about the caller that presented it."""
 
     uris: tuple[str, ...] = ()
     usages: frozenset[str] = frozenset()
@@ -32,11 +32,11 @@ class Caller:
 
 
 def node_id_of(uris: tuple[str, ...]) -> str:
-    """The node id in the first SPIFFE server URI; paths of other roles name no server."""
+    """Returns the node id in the first SPIFFE server URI; URIs of other roles name no server."""
     for uri in uris:
-        parts = urlsplit(uri)
-        is_server = parts.scheme == "spiffe" and parts.netloc.lower() == "lockd" and parts.path.startswith("/server/")
-        if is_server and (found := parts.path.removeprefix("/server/").strip("/")):
+        url = urlsplit(uri)
+        is_server = url.scheme == "spiffe" and url.netloc.lower() == "lockd" and url.path.startswith("/server/")
+        if is_server and (found := url.path.removeprefix("/server/").strip("/")):
             return found
     return ""
 
@@ -51,7 +51,7 @@ class Identity:
         self.caller_of = lru_cache(1024)(self.read_certificate)
 
     def own(self) -> str:
-        """The node's own identity; without mTLS a stable hash of its endpoint."""
+        """Returns the node's own identity; without mTLS that is a hash of its endpoint, the same at each start."""
         if self.bundle is None:
             return hashlib.sha256(self.settings.self_endpoint.encode()).hexdigest()
         return self.identity_from_cert(self.own_caller())
@@ -105,7 +105,7 @@ class Identity:
             raise Refusal(403, "tc_forbidden", "The certificate is not trusted as a server's.")
 
     def authorize_namespaces(self, caller: Caller | None, namespaces: set[str]) -> None:
-        """Decisions need write access to what they touch, or to everything when they name nothing."""
+        """Refuses a decision without write access to its namespaces, or to all when it names none."""
         if self.settings.disable_mtls:
             return
         allowed = _writable(caller.uris if caller else ())
@@ -116,7 +116,7 @@ class Identity:
 def _writable(uris: tuple[str, ...]) -> set[str]:
     found = set()
     for uri in uris:
-        parts = urlsplit(uri)
-        if parts.scheme == "lockd" and parts.netloc == "ns" and parse_qs(parts.query).get("perm") == ["rw"]:
-            found.add(parts.path.strip("/"))
+        url = urlsplit(uri)
+        if url.scheme == "lockd" and url.netloc == "ns" and parse_qs(url.query).get("perm") == ["rw"]:
+            found.add(url.path.strip("/"))
     return found

@@ -8,7 +8,7 @@ _XID = re.compile(r"[0-9a-v]{19}[0g]")
 
 
 def uuid7() -> str:
-    """Milliseconds, then random bits, so that later ones sort after earlier ones."""
+    """Makes an id of milliseconds and random bits, so that later ones sort after earlier ones."""
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
@@ -17,5 +17,5 @@ def uuid7() -> str:
 
 
 def is_xid(text: str) -> bool:
-    """Twelve bytes in lower-case base32hex: of the last character only the highest bit counts."""
+    """Returns whether a text is twelve bytes in lower-case base32hex; the last character carries one bit only."""
     return _XID.fullmatch(text) is not None

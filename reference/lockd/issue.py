@@ -1,4 +1,4 @@
-"""Issuing of bundles: authority, server, TC client and SDK client, in the PEM layout of the public implementation."""
+"""Issues bundles for authority, server, TC client and SDK client, in the PEM layout of the public implementation."""
 
 import base64
 import datetime as dt
@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from holdfast.reference.lockd.certificates import Bundle, blocks_of, is_authority, load_bundle, uris_of
 from holdfast.reference.lockd.identity import node_id_of
 from holdfast.reference.lockd.ids import uuid7
-from holdfast.reference.lockd.settings import BadSetting
+from holdfast.reference.shared.settings import BadSetting
 
 YEAR = dt.timedelta(days=365)
 CLOCK_SKEW = dt.timedelta(hours=1)
@@ -28,7 +28,7 @@ class Issuer:
     """Each method is one rule about what a bundle says."""
 
     def node_id(self, out: Path) -> str:
-        """Kept when a bundle is made anew over an old one, so that a node stays the same member."""
+        """Returns the node id of the bundle that is replaced, so that the node stays the same member, or a new one."""
         return node_id_of(uris_of(load_bundle(out).leaf)) if out.exists() else uuid7()
 
     def server_uris(self, node_id: str, name: str) -> list[str]:  # noqa: ARG002  # a seam
@@ -84,7 +84,7 @@ class Issuer:
 
 
 def root_key_blocks(authority: x509.Certificate) -> bytes:
-    """Keys of the storage encryption: required in a server bundle even where nothing is encrypted."""
+    """Makes the keys of the storage encryption, which a server bundle needs even where nothing is encrypted."""
     owner = hashlib.sha256(authority.public_bytes(serialization.Encoding.DER)).hexdigest()
     nonce = os.urandom(8) + bytes(4)
     descriptor = b"\x02\x01\x0c" + os.urandom(32) + nonce + hashlib.sha256(owner.encode()).digest()

@@ -1,4 +1,31 @@
-"""Leave (spec: Leave (self-only)): who may be removed, who is told, and what a leader owes on its way out."""
+"""Leave (spec: Leave (self-only)): whose lease is removed, which peers hear of it, and what a leader owes when it goes.
+
+The caller's certificate says whose lease is removed, and there are three cases:
+
+- The lease of another identity: removed from the own store, and never sent on. The fan-out would carry this node's
+  certificate, and the peers would remove this node instead.
+- The own identity, without the guard header: this node is leaving and sends the leave to all members
+  (`leave_everywhere`).
+- The own identity, with the guard header: the call is part of a fan-out, so the node sends nothing on and only goes
+  (`go`).
+
+A leave by call is all or nothing towards the caller. Leadership and the own lease are kept until every member has
+accepted the leave. If one of them does not, in three attempts, the answer is 503; the node announces at once, so that
+the peers which had already removed it list it again. A stop cannot be refused: it tries each peer once, within
+`STOP_LIMIT`, logs what failed, and goes.
+
+Two flags silence the membership loop. `leaving` is set while the fan-out is under way: an announce in between would
+undo at a peer what that peer has just accepted. `paused` is set once the node has left, and until its identity
+announces again; it is not stored, so a restart ends it too.
+
+Three locks keep the order:
+
+- `changing` covers the own announce and the own removal, so that a tick which has begun cannot write the lease again
+  after the removal;
+- `Loop.peer_locks[peer]` covers each call to one peer, so that an announce under way arrives before the leave and not
+  after;
+- `_one_at_a_time` lets a second leave wait for the outcome of the first.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,14 +48,13 @@ class Leave:
         self.node = node
         self.paused = False
         self.leaving = False
-        self.changing = asyncio.Lock()  # own announce and own removal, one at a time
+        self.changing = asyncio.Lock()
         self._one_at_a_time = asyncio.Lock()
 
     def is_guarded(self, headers: Mapping[str, str]) -> bool:
         return bool(headers.get(GUARD, "").strip())
 
     def must_fan_out(self, identity: str, headers: Mapping[str, str]) -> bool:
-        """Only our own leave: a foreign one sent on under our certificate would remove us elsewhere."""
         return identity == self.node.leader_id and not self.is_guarded(headers)
 
     def fan_out_targets(self, members: Sequence[str]) -> list[str]:
@@ -51,7 +77,6 @@ class Leave:
         await self.membership_changed()
 
     async def leave_everywhere(self) -> None:
-        """All or nothing: leadership and the own lease stay until every peer has accepted."""
         self.leaving = True
         try:
             members = (await self.node.members.active()).endpoints
@@ -63,20 +88,19 @@ class Leave:
             self.leaving = False
 
     def on_leave_failed(self, failed: Mapping[str, str]) -> Refusal:
-        """Announcing starts again at once, also towards peers that had already dropped us."""
         self.node.loop.wake.set()
         detail = "; ".join(f"{endpoint}: {why}" for endpoint, why in failed.items())
         self.node.events.emit("tc.cluster.leave.fanout_failed", detail=detail)
         return Refusal(503, "tc_cluster_unavailable", f"Not every peer accepted the leave: {detail}")
 
     async def fan_out_leave(self, targets: Sequence[str], attempts: int) -> dict[str, str]:
-        """The peers that did not accept, and why."""
-        reasons = await asyncio.gather(*(self.tell(target, attempts) for target in targets))
+        """Returns the peers that did not accept, and why."""
+        reasons = await asyncio.gather(*(self.leave_at(target, attempts) for target in targets))
         return {target: why for target, why in zip(targets, reasons, strict=True) if why}
 
-    async def tell(self, target: str, attempts: int) -> str:
+    async def leave_at(self, target: str, attempts: int) -> str:
         why = ""
-        async with self.node.loop.telling[target]:
+        async with self.node.loop.peer_locks[target]:
             for attempt in range(attempts):
                 if attempt:
                     await asyncio.sleep(FIRST_BACKOFF * 2 ** (attempt - 1))
@@ -87,7 +111,7 @@ class Leave:
         return why
 
     async def go(self) -> None:
-        """Out of the own list, paused, and no leader any more."""
+        """Removes the own lease, which switches loop and election off, and then releases the leader leases."""
         await self.remove_own()
         await self.release_as_leader()
         await self.membership_changed()
@@ -105,7 +129,7 @@ class Leave:
         await self.node.election.resign()
 
     def announced(self, identity: str) -> None:
-        """An announce of our own identity, by whoever holds our certificate, ends the pause."""
+        """Ends the pause when the own identity was announced, whichever process presented its certificate."""
         if identity == self.node.leader_id and self.paused:
             self.resume()
 
@@ -118,7 +142,7 @@ class Leave:
         self.node.election.wake.set()
 
     async def graceful_stop(self) -> None:
-        """Best effort, within limits: neither a dead peer nor a broken store may hold the stop up."""
+        """Leaves as far as possible; neither a dead peer nor a broken store delays the stop beyond the limit."""
         try:
             async with asyncio.timeout(STOP_LIMIT):
                 await self.stop_leave()
@@ -131,9 +155,9 @@ class Leave:
         members = () if self.paused else (await self.node.members.active()).endpoints
         self.leaving = True
         release = self.release_as_leader()
-        told, _, _ = await asyncio.gather(self.tell_all_stopping(members), release, self.remove_own())
-        for endpoint, why in told.items():
+        failed, _, _ = await asyncio.gather(self.fan_out_stop(members), release, self.remove_own())
+        for endpoint, why in failed.items():
             self.node.events.emit("tc.cluster.leave.peer_failed", endpoint=endpoint, error=why)
 
-    async def tell_all_stopping(self, members: Sequence[str]) -> dict[str, str]:
+    async def fan_out_stop(self, members: Sequence[str]) -> dict[str, str]:
         return await self.fan_out_leave(self.fan_out_targets(members), 1)

@@ -1,4 +1,22 @@
-"""The membership loop (spec: Membership loop): every third of the lease, announce here and to every member."""
+"""The membership loop (spec: Membership loop): every third of the membership lease, announce here and to the members.
+
+A tick goes in this order:
+
+1. Write the own lease to the own store, unless the node has left or is leaving. The list of step 2 then contains this
+   node, which the election needs (`Rounds.peer_set`).
+2. Read the list and give it to the election.
+3. Announce to every other member; to the seeds only while no other member is listed or the list cannot be read.
+4. Announce to members that the replies name and this list lacks. Without this step two nodes that joined through the
+   same seed would never learn of each other.
+
+One lost announce costs nothing: a lease lasts three intervals. A peer that fails is logged and skipped; its lease
+stays listed here until it expires, for only its owner may remove it.
+
+Ticks start on time, whatever the one before is waiting for, so that one slow peer does not make this node's leases
+lapse at the others. Two ticks may therefore overlap. Announces to one peer wait for each other (`peer_locks`), and each
+looks again whether the node has left meanwhile: an announce after a leave would bring back a member that is gone.
+`Leave` takes the same locks.
+"""
 
 import asyncio
 import contextlib
@@ -17,14 +35,12 @@ class Loop:
     def __init__(self, node: "Node") -> None:
         self.node = node
         self.wake = asyncio.Event()
-        # An announce under way must not overtake the leave that follows it, so each peer is told one thing at a time.
-        self.telling: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.peer_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def interval(self) -> float:
         return self.node.members.ttl() / 3
 
     def announce_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> list[str]:
-        """The other members; the seeds only while no other member is known or the list can't be read."""
         others = [each for each in members or () if each != self.me]
         return others or [each for each in seeds if each != self.me]
 
@@ -39,7 +55,7 @@ class Loop:
         clock, due = self.node.clock, self.node.clock.monotonic()
         while True:
             self.wake.clear()
-            self.node.spawn(self.tick())  # a slow peer must not shift the next tick
+            self.node.spawn(self.tick())
             due = max(due + self.interval(), clock.monotonic())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(due - clock.monotonic()):
@@ -54,7 +70,7 @@ class Loop:
             await self.fan_out(members, self.announce_targets(members, self.node.settings.join))
 
     async def present(self) -> Sequence[str] | None:
-        """Announce ourselves in our own store, then what it lists; None when it can't be read."""
+        """Announces this node in its own store and returns what that lists, None when it cannot be read."""
         try:
             if not self.silent():
                 await self.announce_here()
@@ -64,13 +80,12 @@ class Loop:
             return None
 
     async def announce_here(self) -> None:
-        """The pause is looked at again inside the change: a leave may have come while the store was busy."""
+        """Writes the own lease, unless a leave came while this waited for the lock."""
         async with self.node.leave.changing:
             if not self.silent():
                 await self.node.members.announce(self.node.leader_id, self.me)
 
     async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:
-        """Members that the replies name and that are unknown here are told too, or a star would never close."""
         replies = await asyncio.gather(*(self.announce_to(target) for target in targets))
         known = {*(members or ()), *targets, self.me}
         news = self.further_targets(replies) - known
@@ -80,22 +95,22 @@ class Loop:
         return {endpoint for reply in replies for endpoint in reply or ()}
 
     async def announce_to(self, target: str) -> Sequence[str] | None:
-        """The members that the target lists; None when it did not accept."""
-        async with self.telling[target]:
+        """Announces this node to the target and returns the members it lists, None when it did not accept."""
+        async with self.peer_locks[target]:
             if self.silent():
                 return None
             try:
                 url = f"{target}/v1/tc/cluster/announce"
                 reply = await self.node.peers.call("membership", "POST", url, {"self_endpoint": self.me})
             except PeerFailed as failed:
-                self.not_told(target, str(failed))
+                self.announce_failed(target, str(failed))
                 return None
         if reply.ok:
             return self.listed(reply.body)
-        self.not_told(target, f"status {reply.status}")
+        self.announce_failed(target, f"status {reply.status}")
         return None
 
-    def not_told(self, target: str, why: str) -> None:
+    def announce_failed(self, target: str, why: str) -> None:
         self.node.events.emit("tc.cluster.announce.peer_failed", endpoint=target, error=why)
 
     def listed(self, body: Any) -> list[str]:

@@ -1,4 +1,16 @@
-"""Membership leases (spec: Data Model, Announce, Active list): one object for each identity."""
+"""Membership leases (spec: Data Model, Announce, Active list): one object for each identity.
+
+A lease belongs to an identity, never to an endpoint. So a node that moves, or gets a new certificate for its node id,
+overwrites its lease and is listed once; and two identities at one endpoint are one entry in the list, but two leases.
+
+Each lease is an object of its own, and only an announce or a leave of its identity writes it. So announces of
+different members that arrive at the same moment cannot lose each other, even through two nodes of one island. There
+is no write that concerns two leases, and nothing removes the lease of a node that has crashed: it expires.
+
+Expiry is judged when the list is read, not by a sweep, so the list is right at every moment. Lapsed objects stay
+stored until their identity announces or leaves again. Times are wall clock milliseconds, because the nodes of an
+island share them, and a process that is restarted finds them again.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -30,8 +42,6 @@ class Active:
 
 
 class Members:
-    """Each method is one rule."""
-
     namespace = NAMESPACE
 
     def __init__(self, node: "Node") -> None:
@@ -43,11 +53,11 @@ class Members:
     def normalize_endpoint(self, text: str) -> str | None:
         return normal_endpoint(text)
 
-    def key(self, identity: str, endpoint: str) -> str:  # noqa: ARG002  # a seam: the endpoint is no part of it
+    def key(self, identity: str, endpoint: str) -> str:  # noqa: ARG002  # a seam: the key leaves the endpoint out
         return PREFIX + identity
 
     def renewed(self, old: Lease | None, identity: str, endpoint: str, now: int) -> Lease:  # noqa: ARG002  # a seam
-        """The newest announce counts, whatever the lease said before."""
+        """Returns the lease after an announce; nothing of the old one is kept."""
         return Lease(identity, endpoint, now, now + round(self.ttl() * 1000))
 
     def payload(self, lease: Lease) -> dict[str, Any]:

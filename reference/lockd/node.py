@@ -1,52 +1,52 @@
 """One node: an asyncio process that is coordinator, voter and resource manager at once.
 
-Start it with `python -m holdfast.reference.lockd.node --listen … --self … --join … --bundle …`, or with the same words
-in the environment (`LOCKD_SELF` and so on). SIGTERM is a graceful stop: leave, release, exit.
+Start it with `python -m holdfast.reference.lockd.node --listen … --self … --join … --bundle …`, or with the same
+settings in the environment (`LOCKD_SELF` and so on). SIGTERM is a graceful stop: leave, release, exit.
 """
 
 import asyncio
-import gc
-import os
 import sqlite3
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from aiohttp import web
 
-from holdfast.reference.background import Background, with_library_logs
 from holdfast.reference.lockd.certificates import load_bundle, trusted_in
-from holdfast.reference.lockd.parts import Parts, parts_for
-from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
+from holdfast.reference.lockd.components import MUTANTS, Components
+from holdfast.reference.lockd.settings import Settings, settings_from
 from holdfast.reference.lockd.store import StoreUnavailable, open_backend
+from holdfast.reference.shared.background import Background
+from holdfast.reference.shared.program import Program
+from holdfast.reference.shared.settings import BadSetting
 
 LAST_ANSWERS_SECONDS = 2.0
 
 
 class Node(Background):
-    """Wires the parts together; each of them finds the others here."""
+    """Builds the components and connects them: each finds the others as attributes of the node."""
 
-    def __init__(self, settings: Settings, parts: Parts) -> None:
+    def __init__(self, settings: Settings, components: Components) -> None:
         super().__init__()
-        self.settings = parts.settings(settings)
+        self.settings = components.settings(settings)
         self._loops: list[asyncio.Task[Any]] = []
-        self.clock = parts.clock()
-        self.events = parts.events(self.settings.self_endpoint)
+        self.clock = components.clock()
+        self.events = components.events(self.settings.self_endpoint)
         self.trusted = trusted_in(self.settings.tc_trust_dir)
-        self.identity = parts.identity(self.settings, self._bundle(), self.trusted)
+        self.identity = components.identity(self.settings, self._bundle(), self.trusted)
         self.leader_id = self.identity.own()
-        self.island = parts.island(open_backend(self.settings.store), self.settings.fault_file)
-        self.peers = parts.peers(self)
-        self.members = parts.members(self)
-        self.slot = parts.slot(self.clock)
-        self.election = parts.election(self)
-        self.leave = parts.leave(self)
-        self.loop = parts.loop(self)
-        self.registry = parts.registry(self)
-        self.rmloop = parts.rmloop(self)
-        self.txns = parts.txns(self)
-        self.boot = parts.boot(self)
-        self.http = parts.http(self)
+        self.island = components.island(open_backend(self.settings.store), self.settings.fault_file)
+        self.peers = components.peers(self)
+        self.members = components.members(self)
+        self.slot = components.slot(self.clock)
+        self.election = components.election(self)
+        self.leave = components.leave(self)
+        self.loop = components.loop(self)
+        self.registry = components.registry(self)
+        self.rmloop = components.rmloop(self)
+        self.txns = components.txns(self)
+        self.boot = components.boot(self)
+        self.http = components.http(self)
 
     def _bundle(self) -> Any:
         if self.settings.disable_mtls:
@@ -56,7 +56,7 @@ class Node(Background):
         return load_bundle(Path(self.settings.bundle))
 
     def forgives(self, error: BaseException) -> bool:
-        """A store that is away is told, and tried again at the next turn."""
+        """Logs a store that is away; the task that met it is tried again at its next turn."""
         if isinstance(error, StoreUnavailable):
             self.events.emit("store.failed", error=str(error))
             return True
@@ -73,7 +73,7 @@ class Node(Background):
             await self.island.backend.close()
 
     async def serve(self) -> None:
-        """Nobody is served before the node has looked around, was accepted where it joins, and lists itself."""
+        """Serves until the stop. `boot.py` says why these steps come in this order."""
         await self.boot.look_around()
         await self.boot.join()
         await self.loop.announce_here()
@@ -95,7 +95,7 @@ class Node(Background):
         await web.TCPSite(runner, *self.settings.address, ssl_context=context, backlog=1024).start()
 
     def start_loops(self) -> None:
-        self._loops = [self.spawn(part.run()) for part in (self.loop, self.election, self.rmloop)]
+        self._loops = [self.spawn(each.run()) for each in (self.loop, self.election, self.rmloop)]
 
     async def stop(self) -> None:
         self.events.emit("stopping")
@@ -106,29 +106,24 @@ class Node(Background):
         self.events.emit("stopped")
 
 
-async def _serve(settings: Settings, parts: Parts) -> bool:
-    node = Node(settings, parts)
-    await with_library_logs(node.run(), node.events.log)
-    return node.failed
-
-
-def _give_up(sentence: str) -> NoReturn:
-    sys.stderr.write(f"command failed: {sentence}\n")
-    raise SystemExit(1)
+PROGRAM = Program(
+    settings=settings_from,
+    components=Components,
+    node=Node,
+    mutants=MUTANTS,
+    # Not on uvloop (0.23): it closes the descriptor of a reset TLS call twice, and the second time it may belong to
+    # another connection.
+    loop=asyncio.run,
+    refused=(BadSetting, StoreUnavailable),
+    broken=(OSError, ValueError, sqlite3.Error),
+    hint="Is the port taken, or a bundle damaged?",
+    complains_with="command failed: ",
+    gives_up_with=1,
+)
 
 
 def main(argv: list[str]) -> None:
-    try:
-        settings = settings_from(os.environ, argv)
-        parts = parts_for(settings.violate or os.environ.get("VIOLATE", ""))
-        gc.freeze()
-        # Not on uvloop (0.23): it closes the descriptor of a reset TLS call twice, the second time somebody else's.
-        failed = asyncio.run(_serve(settings, parts))
-    except (BadSetting, StoreUnavailable) as error:
-        _give_up(str(error))
-    except (OSError, ValueError, sqlite3.Error) as error:
-        _give_up(f"The node could not start: {error}. Is the port taken, or a bundle damaged?")
-    raise SystemExit(1 if failed else 0)
+    PROGRAM.main(argv)
 
 
 if __name__ == "__main__":

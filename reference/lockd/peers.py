@@ -1,4 +1,19 @@
-"""Calls to other nodes: JSON over mTLS, each with a limit, each with the certificate that it is due."""
+"""Calls to other nodes: JSON over mTLS, each with a time limit and with the certificate that its purpose needs.
+
+A call has two outcomes: a `Reply`, whatever its status, or `PeerFailed`. Everything that can go wrong underneath (no
+connection, a failed handshake, no answer in time, a body without end) is `PeerFailed`, because no caller can do more
+about one of them than about another, and because none of them may end a loop. `PeerFailed` says nothing about what
+the peer did: it may have carried out the call and lost the answer. A caller for whom that matters has to undo it
+there (`registry.py`).
+
+Membership and registry calls present the server certificate, which their receivers demand. Election and transaction
+calls present the TC client certificate where one is configured. Chain and usage of the peer's certificate are
+verified, its host name never: identity is the SPIFFE URI (spec: Server identity).
+
+There is one session for each certificate, opened at its first call and kept, because a handshake with two
+certificates costs more than ten calls. Redirects are not followed: they would carry a lease or a leave to a node that
+is no member.
+"""
 
 import asyncio
 import json
@@ -16,12 +31,12 @@ if TYPE_CHECKING:
 
 Purpose = Literal["membership", "election", "registry", "transaction"]
 LARGEST_REPLY = 1 << 20
-# Below what servers keep an idle connection for, so that none is closed under a call.
+# Less than servers keep an idle connection for, so that none is closed while a call uses it.
 KEPT_SECONDS = 20.0
 
 
 class PeerFailed(Exception):  # noqa: N818  # a state of the peer
-    """No answer that can be read."""
+    """There was no answer that could be read."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,6 @@ class Peers:
         self._sessions: dict[str, aiohttp.ClientSession] = {}
 
     def certificate_for(self, purpose: Purpose) -> str:
-        """Membership and registry calls are the server's own; the rest is signed as a TC client where there is one."""
         asks_as_client = purpose in {"election", "transaction"} and self.node.settings.tc_client_bundle
         return "client" if asks_as_client else "server"
 
@@ -62,7 +76,12 @@ class Peers:
                     return Reply(reply.status, _object(await _whole(reply)))
         except TimeoutError:
             raise PeerFailed("no answer in time") from None
-        except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # the last: a session that was closed
+        except (
+            aiohttp.ClientError,
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:  # the last: a closed session
             raise PeerFailed(f"{type(error).__name__}: {error}") from None
 
     async def accepts(
@@ -73,7 +92,7 @@ class Peers:
         headers: Mapping[str, str] | None = None,
         limit: float | None = None,
     ) -> str:
-        """Empty when the peer answered 200, otherwise why it did not count."""
+        """Returns an empty text when the peer answered 200, otherwise what it did instead."""
         try:
             reply = await self.call(purpose, "POST", url, body, headers, limit)
         except PeerFailed as failed:
@@ -90,7 +109,6 @@ class Peers:
         return self._sessions[certificate]
 
     def open_session(self, certificate: str) -> aiohttp.ClientSession:
-        """Connections are kept between calls: a handshake of both sides costs more than ten calls do."""
         settings, bundle = self.node.settings, self.node.identity.bundle
         if bundle is None:
             return aiohttp.ClientSession(connector=aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS, limit=0))

@@ -1,4 +1,24 @@
-"""The RM registry (spec: RM Registry): one object, endpoints by backend hash, changed on all members or on none."""
+"""The RM registry (spec: RM Registry): endpoints by backend hash, changed on all members or on none.
+
+Each island stores the whole registry as one object. A change that a client asks for goes in this order, and the
+answer comes after the last step:
+
+1. Read the members; they are the targets of this change, even if the list changes meanwhile.
+2. Probe all of them. If one does not answer, refuse with 502: nothing was written, so nothing has to be undone.
+3. Write to the own store, and note whether that changed anything.
+4. Replicate to all targets. A replica carries a header; its receiver writes to its own store and sends nothing on.
+5. If a target failed, undo: first here, then at every target that took the change or may have taken it (it did not
+   answer). Then refuse with 502.
+
+Only what this call has changed is undone. A repeated register changes nothing; if its replication fails, the entry
+that an earlier call was answered for must stay. For the same reason calls about one pair wait for each other
+(`_changing`): a failing call must not undo a change for which another call was answered 200 in between. Calls about
+one pair that arrive at two coordinators at once are not ordered by anything; the spec has no rule for them.
+
+There is no log of changes. A coordinator that dies between write and undo, or an undo that does not arrive, leaves
+the members different. Every change replicates even where it changes nothing here, so the next repetition of the call
+repairs that: for registers, the RM loop of each server (`rmloop.py`).
+"""
 
 import asyncio
 from collections import defaultdict
@@ -23,7 +43,6 @@ class Registry:
 
     def __init__(self, node: "Node") -> None:
         self.node = node
-        # Two calls about one pair: a failing one must not take back what the other was told is in force.
         self._changing: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def is_replica(self, headers: Mapping[str, str], verb: str) -> bool:  # noqa: ARG002  # a seam
@@ -33,7 +52,6 @@ class Registry:
         return {REPLICA: "1"}
 
     async def targets(self) -> list[str]:
-        """The members at the time of the call, without ourselves."""
         members = (await self.node.members.active()).endpoints
         return [each for each in members if each != self.node.settings.self_endpoint]
 
@@ -71,8 +89,8 @@ class Registry:
         return "" if reply.ok else f"status {reply.status}"
 
     async def replicate(self, targets: Sequence[str], verb: str, backend: str, endpoint: str) -> dict[str, str]:
-        told = await asyncio.gather(*(self.send(target, verb, backend, endpoint) for target in targets))
-        return _failures(targets, told)
+        reasons = await asyncio.gather(*(self.send(target, verb, backend, endpoint) for target in targets))
+        return _failures(targets, reasons)
 
     async def send(self, target: str, verb: str, backend: str, endpoint: str) -> str:
         body = {"backend_hash": backend, "endpoint": endpoint}
@@ -93,14 +111,13 @@ class Registry:
         *,
         changed: bool,
     ) -> None:
-        """Only what this call changed. A peer that was not heard may have taken the change, so it is told too."""
-        if not self.takes_back(changed=changed):
+        if not self.takes_back(verb, changed=changed):
             return
         await self.undo_local(verb, backend, endpoint)
         reached = [each for each in targets if failed.get(each, UNHEARD).startswith(UNHEARD)]
         await self.undo_peers(reached, verb, backend, endpoint)
 
-    def takes_back(self, *, changed: bool) -> bool:
+    def takes_back(self, verb: str, *, changed: bool) -> bool:  # noqa: ARG002  # a seam
         return changed
 
     async def undo_local(self, verb: str, backend: str, endpoint: str) -> None:
@@ -112,7 +129,7 @@ class Registry:
             self.node.events.emit("tc.rm.rollback.failed", endpoint=target, error=why)
 
     async def apply(self, verb: str, backend: str, endpoint: str) -> bool:
-        """Change the own store; whether there was anything to change."""
+        """Changes the own store; returns whether there was anything to change."""
         changed = False
 
         def edit(stored: Any) -> Any:
@@ -127,7 +144,7 @@ class Registry:
         await self.node.island.change(self.namespace, KEY, edit)
 
     def edited(self, stored: Any, verb: str, backend: str, endpoint: str) -> tuple[Any, bool]:
-        """The registry after the change; the same object, and False, when the pair was so already."""
+        """Returns the registry after the change and True, or the same object and False when nothing changes."""
         backends = {each["backend_hash"]: each for each in (stored or {}).get("backends", [])}
         entry = backends.get(backend, {"endpoints": []})
         if (endpoint in entry["endpoints"]) == (verb == "register"):

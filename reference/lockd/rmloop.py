@@ -1,4 +1,10 @@
-"""RM self-registration (spec: Periodic RM registration): at every coordinator, for as long as the node runs."""
+"""RM self-registration (spec: Periodic RM registration): at every coordinator, as long as the node runs.
+
+Each coordinator has its own schedule: after a success it is due again in a period, after a failure at the next poll.
+So one that is down is retried soon, and does not change when the others are called. A coordinator replicates the
+entry to its members, so registering at all of them repeats work on purpose: it repairs members that differ
+(`registry.py`).
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,8 +21,6 @@ SHORTEST_POLL = 0.2
 
 
 class RmLoop:
-    """Each coordinator has a schedule of its own: one that fails is tried again soon, the others keep their pace."""
-
     def __init__(self, node: "Node") -> None:
         self.node = node
         self._due: dict[str, float] = {}
@@ -29,7 +33,7 @@ class RmLoop:
         return max(SHORTEST_POLL, self.period() / POLLS_PER_PERIOD)
 
     def register_targets(self, members: Sequence[str] | None, seeds: Sequence[str]) -> Sequence[str]:
-        """The members; the seeds while there are none or the list can't be read."""
+        """Returns the members, or the seeds while there are none or the list cannot be read."""
         return members or seeds
 
     async def run(self) -> None:

@@ -13,7 +13,7 @@ class Seen:
 
 
 def read_seen(body: Any) -> Seen:
-    """A peer's word is checked like a caller's: what has the wrong form says nothing."""
+    """Reads a peer's answer; one of the wrong form counts as empty, since peers are trusted no more than callers."""
     texts = [body.get(name) or "" for name in ("leader_id", "leader_endpoint")]
     numbers = [body.get(name) or 0 for name in ("term", "expires_at")]
     if not all(isinstance(each, str) for each in texts):

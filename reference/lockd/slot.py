@@ -1,8 +1,25 @@
 """The lease slot of a node (spec: Terms and leases, Observed leader): its vote, or the leader it knows.
 
-A slot that an acquire has set is a vote: it keeps others out, but names no leader. A renewal, or a peer that reports
-the leader, makes it observed. A vote that is released takes its term back with it, since its candidate has lost; one
-that merely lapses does not, since its candidate may have led for a moment.
+A slot is in one of three states:
+
+- free: no lease, only a term;
+- a vote, set by an acquire: it keeps other candidates out, but names no leader, because its candidate may still lose;
+- observed, set by a renewal or by a peer that reports the leader: it keeps others out and names the leader.
+
+A vote or an observed lease lapses when its time is over, and then keeps no candidate out. Its term stays: an acquire
+needs a higher one, so a term is granted to one candidate only.
+
+The term of a slot never falls, with one exception. A vote that is released falls back to the highest term that was
+ever observed here, since its candidate has lost and never led in it; otherwise each lost round would raise the terms,
+and a node that lost alone could never again follow the leader of a lower term. A vote that merely lapses keeps its
+term: its candidate may have led, with renewals that never arrived here.
+
+Expiry is judged on the monotonic clock. The same moment on the wall clock is kept for the wire, since a monotonic
+clock means nothing to another node.
+
+The slot belongs to the process and is not stored (spec: Leader lease, in-memory). A restarted voter has forgotten its
+votes, which is why a node looks around before it serves (`boot.py`). All methods run to their end without an await,
+so callers need no lock.
 """
 
 from dataclasses import dataclass, replace
@@ -80,7 +97,7 @@ class Slot:
         self.held = Held(term=self.held.term if self.held.observed else self.highest_observed)
 
     def follow(self, leader_id: str, endpoint: str, term: int, expires_at: int) -> bool:
-        """Take up a leader that a peer reports: never a lower term, never a second leader of a term."""
+        """Takes up a leader that a peer reports, until the expiry in the report; returns whether it did."""
         ttl = (expires_at - self.clock.wall_ms()) / 1000
         if ttl <= 0 or not self.may_follow(leader_id, term, ttl):
             return False
@@ -89,7 +106,10 @@ class Slot:
         return True
 
     def may_follow(self, leader_id: str, term: int, ttl: float) -> bool:
-        """What a leader has released is over, even if some peer has not heard of it."""
+        """Refuses a lower term, a second leader of a live term, and a lease that its leader has released here.
+
+        A peer that missed the release goes on reporting that lease until it lapses there.
+        """
         held = self.held
         if term < held.term or (leader_id, term) == self.released:
             return False

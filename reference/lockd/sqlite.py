@@ -1,6 +1,6 @@
-"""The durable backend: one SQLite file, shared by the nodes of an island, worked in a thread of its own.
+"""The durable backend: one SQLite file, shared by the nodes of an island, used from one thread that does nothing else.
 
-`python -m holdfast.reference.lockd.sqlite PATH` prints its objects, one JSON line each, without changing anything.
+`python -m holdfast.reference.lockd.sqlite PATH` prints its objects, one JSON line each, and changes nothing.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class SqliteBackend:
         return None if row is None else json.loads(row[0])
 
     def _change(self, namespace: str, key: str, edit: Edit) -> Object | None:
-        """The write lock is taken before the read, so that another node can't write in between."""
+        """Takes the write lock before the read, so that another node cannot write in between."""
         database = self._open_database()
         database.execute("BEGIN IMMEDIATE")
         try:

@@ -1,6 +1,6 @@
 """Storage backends ("islands"): objects by namespace and key. The memory backend; the durable one is in `sqlite.py`.
 
-Everything that is read, changed and written back goes through `change`, which nobody can come in between.
+Everything that is read, changed and written back goes through `change`, which no other writer can interrupt.
 """
 
 import copy
@@ -18,7 +18,7 @@ BACKEND_ID = "backend-id"
 
 
 class StoreUnavailable(Exception):  # noqa: N818  # a state of the backend
-    """The backend can't be read or written for the moment."""
+    """The backend can't be read or written at the moment."""
 
 
 class Backend(Protocol):
@@ -31,11 +31,11 @@ class Backend(Protocol):
     async def read(self, namespace: str, key: str) -> Object | None: ...
 
     async def change(self, namespace: str, key: str, edit: Edit) -> Object | None:
-        """Replaces the object by what `edit` makes of it (None: there is none), as one step; what is there then."""
+        """Replaces the object by what `edit` returns, in one step, and returns that; None means no object."""
 
 
 class MemoryBackend:
-    """One process, one island: gone with the process, under a new backend hash each time."""
+    """Keeps objects in the process: each process is an island of its own, with a new backend hash at each start."""
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str], Object] = {}
@@ -71,7 +71,7 @@ def open_backend(url: str) -> Backend:
 
 
 class Island:
-    """The backend of a node, with its identity and with the one fault that tests may ask for."""
+    """The backend of a node, with its hash, and with the one fault that a test can switch on."""
 
     def __init__(self, backend: Backend, fault_file: str) -> None:
         self.backend = backend
@@ -86,7 +86,7 @@ class Island:
         return str(await self.backend.change(NAMESPACE, BACKEND_ID, lambda known: known or uuid7()))
 
     async def scan(self, namespace: str, prefix: str) -> list[Object]:
-        """While the fault file exists lists can't be read: what a broken store looks like to the loops."""
+        """Lists the objects; fails while the fault file exists, as a broken store would."""
         if self._fault is not None and self._fault.exists():
             raise StoreUnavailable("the fault file is there")
         return await self.backend.scan(namespace, prefix)

@@ -1,4 +1,28 @@
-"""Transactions (spec: Non-leader forwarding and term fencing): decided by the leader, applied under its term."""
+"""Transactions (spec: Non-leader forwarding and term fencing): decided by the leader, applied under its term.
+
+A client may send its decision to any node. Only the leader records it:
+
+- Without a valid leader the node answers `tc_unavailable` and records nothing.
+- A follower forwards to the leader and passes the answer back. If the leader does not answer, it is `tc_not_leader`
+  with the endpoint of that leader. A request is forwarded once only, or two nodes that take each other for the leader
+  would send it back and forth.
+- The leader stamps its own term, whatever the client sent, records the decision, and applies it at the islands of the
+  participants.
+
+The leader proves its leadership inside the write (`still_leader`), not before it: its lease may run out while the
+store is busy, and a decision of a former leader could contradict one of the next.
+
+An apply is fenced. The RM compares `tc_term` with the term of the leader that it knows, and refuses any other: a
+lower one is that of a former leader, a higher one that of a leader it has not heard of. Without a leader it refuses
+too, because it cannot tell.
+
+A record is final once it is a commit or a rollback. The same decision again is answered as before, so a client or
+leader that got no answer may repeat it; the other one is a conflict. `pending` never replaces a decision, and a
+record never goes back to a lower term.
+
+A fan-out that fails does not take the decision back: it is recorded, the answer is 502, and a repetition applies it
+at the islands that are missing.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,7 +149,6 @@ class Txns:
     # Deciding.
 
     async def decide_here(self, request: Request, leader: Seen) -> Any:
-        """The leader stamps its own term, whatever the client sent."""
         request = replace(request, tc_term=self.term_for(request, leader))
         await self.record(request, self.still_leader)
         self.node.events.emit("txn.tc.decide.recorded", txn_id=request.txn_id, state=request.state)
@@ -137,16 +160,15 @@ class Txns:
         return leader.term
 
     def still_leader(self, request: Request) -> None:
-        """Looked at inside the write: the lease may have run out while the store was busy."""
+        """Refuses the write when this node no longer leads in the term that it has stamped."""
         leader = self.node.election.current_leader()
         if leader is None or not self.is_own(leader) or leader.term != request.tc_term:
             raise self.node.election.unavailable()
 
     def no_condition(self, request: Request) -> None:
-        """An apply was fenced before."""
+        """Accepts the write: an apply was fenced before it."""
 
     async def forward(self, request: Request, leader: Seen, headers: Mapping[str, str]) -> Any:
-        """Once only: two nodes that take each other for the leader must not send a decision back and forth."""
         if headers.get(FORWARDED, "").strip():
             raise self.not_leader(leader, "The request was forwarded before.")
         url = f"{leader.leader_endpoint}/v1/txn/decide"
@@ -173,7 +195,6 @@ class Txns:
     # Applying.
 
     def check_term(self, request: Request) -> None:
-        """Another term than the leader's is refused, higher or lower: neither is in force."""
         leader = self.known_leader()
         if not request.tc_term:
             raise Refusal(400, "tc_term_required", "An apply must carry the term of the leader.")
@@ -188,7 +209,7 @@ class Txns:
             raise Refusal(409, "txn_backend_mismatch", "The apply is for another backend.")
 
     async def look_up(self, request: Request) -> Any:
-        """Without participants there is nothing to apply but what is recorded already."""
+        """Answers an apply without participants: it applies nothing, but must agree with the record."""
         state = (await self.stored(request.txn_id))["state"]
         if state == "pending":
             raise Refusal(409, "txn_pending")
@@ -212,7 +233,7 @@ class Txns:
         await self.node.island.change(NAMESPACE, request.txn_id, edit)
 
     def merge_decision(self, known: Mapping[str, Any] | None, request: Request) -> Any:
-        """A decision is final: the same again is fine, another is a conflict."""
+        """Returns the record after the request, or refuses what a record rules out."""
         if known is None:
             return self.made(request)
         if known["tc_term"] and not request.tc_term:
@@ -229,14 +250,14 @@ class Txns:
         return {"tc_term": 0, **request.fields()}
 
     async def fan_out_apply(self, request: Request) -> None:
-        """The other islands of the participants; what they refuse leaves the decision standing."""
+        """Applies a decision at the other islands of the participants, one after the other."""
         failed = []
         for backend, participants in self.by_backend(request.participants).items():
-            part = replace(request, participants=tuple(participants), target_backend_hash=backend)
-            if not await self.apply_at_one(part, await self.node.registry.endpoints_of(backend)):
+            there = replace(request, participants=tuple(participants), target_backend_hash=backend)
+            if not await self.apply_at_one(there, await self.node.registry.endpoints_of(backend)):
                 failed.append(backend)
         if failed:
-            raise Refusal(502, "txn_fanout_failed", f"Not applied at {', '.join(failed)}; the decision stands.")
+            raise Refusal(502, "txn_fanout_failed", f"Not applied at {', '.join(failed)}; the decision stays recorded.")
 
     def by_backend(self, participants: Sequence[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
         groups: dict[str, list[Mapping[str, str]]] = {}
@@ -250,7 +271,7 @@ class Txns:
         for endpoint in endpoints:
             url = f"{endpoint}/v1/txn/{request.state}"
             why = await self.node.peers.accepts("transaction", url, self.to_apply(request))
-            if not why or "txn_conflict" in why:
+            if not why or "txn_conflict" in why:  # counts as applied: no retry changes the record there
                 return True
         return False
 

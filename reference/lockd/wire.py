@@ -6,11 +6,13 @@ from typing import Any
 
 from aiohttp import web
 
+from holdfast.reference.shared.bodies import BadBody, is_unicode, json_object, read_body
+
 LARGEST_BODY = 1 << 20
 LARGEST_TERM = (1 << 64) - 1
 
 
-class Refusal(Exception):  # noqa: N818  # an answer, not an error of ours
+class Refusal(Exception):  # noqa: N818  # an answer, not a failure of the node
     def __init__(self, status: int, code: str, detail: str = "", leader_endpoint: str = "") -> None:
         super().__init__(code)
         self.status = status
@@ -23,7 +25,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not an error of ours
 
 
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that are zero or empty are left out."""
+    """Returns the fields without those that are zero or empty, which the wire form leaves out."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -32,29 +34,20 @@ def answer(body: Mapping[str, Any], status: int = 200) -> web.Response:
 
 
 async def read_object(request: web.BaseRequest) -> dict[str, Any]:
-    """The JSON object of a request; an empty body is an object without fields."""
-    raw = bytearray()
-    async for chunk in request.content.iter_any():
-        raw += chunk
-        if len(raw) > LARGEST_BODY:
-            raise Refusal(413, "invalid_body", f"The body is larger than {LARGEST_BODY} bytes.")
-    if not raw.strip():
-        return {}
+    """Reads the JSON object of a request; an empty body is an object without fields."""
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise Refusal(400, "invalid_body", "The body is no JSON.") from None
-    if not isinstance(body, dict):
-        raise Refusal(400, "invalid_body", "The body is no JSON object.")
-    return body
+        raw = await read_body(request, LARGEST_BODY)
+        return json_object(raw) if raw.strip() else {}
+    except BadBody as error:
+        raise Refusal(error.status, "invalid_body", str(error)) from None
 
 
 def text_of(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
     if value is None:
         return ""
-    if not isinstance(value, str) or not _is_text(value):
-        raise Refusal(400, "invalid_body", f"{name} must be a text.")
+    if not isinstance(value, str) or not is_unicode(value):
+        raise Refusal(400, "invalid_body", f"{name} must be a string.")
     return value.strip()
 
 
@@ -81,12 +74,3 @@ def list_of(body: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(value, list):
         raise Refusal(400, "invalid_body", f"{name} must be an array.")
     return value
-
-
-def _is_text(value: str) -> bool:
-    """Lone surrogates can stand in JSON, but neither in a store nor in an answer."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -6,16 +6,19 @@
   const level = document.getElementById("level");
   const search = document.getElementById("search");
 
+  // The row of a mutant shows everything at once: it has nothing to open.
   const open = (row, on) => {
+    if (row.querySelector(".more") === null) return;
     row.querySelector(".more").classList.toggle("open", on);
     row.querySelector(".toggle").setAttribute("aria-expanded", String(on));
   };
-  const isOpen = (row) => row.querySelector(".more").classList.contains("open");
+  const isOpen = (row) => row.querySelector(".more")?.classList.contains("open") ?? false;
 
   // The transcript is not searched: a word of it would match nearly every row.
   const words = new Map(rows.map((row) => {
     const said = all(".line, .sentence, .because, .check h5, .check > .quiet", row);
-    return [row, said.map((element) => element.textContent).join(" ").toLowerCase()];
+    const names = all(".by li", row).map((check) => check.title);
+    return [row, [...said.map((element) => element.textContent), ...names].join(" ").toLowerCase()];
   }));
 
   const filter = () => {
@@ -25,7 +28,7 @@
     let shown = 0;
     for (const row of rows) {
       const fits = (verdicts.size === 0 || verdicts.has(row.dataset.verdict))
-        && (level.value === "" || level.value === row.dataset.level)
+        && (level === null || level.value === "" || level.value === row.dataset.level)
         && wanted.every((word) => words.get(row).includes(word));
       row.hidden = !fits;
       shown += fits ? 1 : 0;
@@ -41,7 +44,7 @@
     if (row === null || !row.classList.contains("row")) return;
     if (row.hidden) {
       for (const button of buttons) button.setAttribute("aria-pressed", "false");
-      level.value = "";
+      if (level !== null) level.value = "";
       search.value = "";
       filter();
     }
@@ -61,12 +64,12 @@
       filter();
     });
   }
-  level.addEventListener("change", filter);
+  level?.addEventListener("change", filter);
   search.addEventListener("input", filter);
-  document.getElementById("expand").addEventListener("click", () => {
+  document.getElementById("expand")?.addEventListener("click", () => {
     for (const row of rows) if (!row.hidden) open(row, true);
   });
-  document.getElementById("collapse").addEventListener("click", () => {
+  document.getElementById("collapse")?.addEventListener("click", () => {
     for (const row of rows) open(row, false);
   });
   for (const button of all(".copy")) {

@@ -4,7 +4,7 @@
 
 import sys
 
-from holdfast.deployment import StartError
+from holdfast.target.deployment import StartError
 from tests.bench import admit, noop, relay
 
 LEAST_RATIO = 0.35

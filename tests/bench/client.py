@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import uvloop
 
 from holdfast.reference.admission.attempts import Attempt
+from holdfast.reference.admission.components import Components
 from holdfast.reference.admission.node import Node
-from holdfast.reference.admission.parts import Parts
 from holdfast.reference.admission.settings import Settings
 
 BUILD = "dev-build"
@@ -22,7 +22,7 @@ Worker = Callable[[Iterator[str]], Awaitable[None]]
 
 
 async def arrange(node: Node, instance: str, characters: list[str]) -> None:
-    """Each character belongs to the user of the same name."""
+    """Registers the instance and the characters; each belongs to the user of the same name."""
     node.link.start()
     await node.link.first(10)
     await node.store.run(
@@ -34,7 +34,7 @@ async def arrange(node: Node, instance: str, characters: list[str]) -> None:
 
 
 def direct(node: Node, instance: str) -> Worker:
-    """The script as the node runs it, facts and all, by the node's own link."""
+    """Returns a worker that runs the script as the node does, with the same facts and over the node's link."""
 
     async def work(todo: Iterator[str]) -> None:
         for character in todo:
@@ -49,7 +49,7 @@ def direct(node: Node, instance: str) -> Worker:
 
 
 def http(node: Node, instance: str, url: str) -> Worker:
-    """One connection kept open, requests written by hand: what a client library costs is not the question."""
+    """Returns a worker that writes requests by hand over one connection, to leave out what a client library costs."""
     host, port = urlsplit(url).hostname, urlsplit(url).port
 
     async def work(todo: Iterator[str]) -> None:
@@ -78,11 +78,11 @@ def request(node: Node, instance: str, character: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-async def rate(way: str, redis: str, url: str, secret: str, attempts: int, in_flight: int) -> float:
+async def rate(mode: str, redis: str, url: str, secret: str, attempts: int, in_flight: int) -> float:
     instance, characters = f"bench-{uuid.uuid4().hex[:8]}", [str(uuid.uuid4()) for _ in range(attempts)]
-    node = Node(Settings(redis_url=redis, auth_secret=secret, current_client_build=BUILD), Parts())
+    node = Node(Settings(redis_url=redis, auth_secret=secret, current_client_build=BUILD), Components())
     await arrange(node, instance, characters)
-    work = direct(node, instance) if way == "direct" else http(node, instance, url)
+    work = direct(node, instance) if mode == "direct" else http(node, instance, url)
     todo = iter(characters)
     began = time.monotonic()
     await asyncio.gather(*(work(todo) for _ in range(in_flight)))
@@ -92,5 +92,5 @@ async def rate(way: str, redis: str, url: str, secret: str, attempts: int, in_fl
 
 
 if __name__ == "__main__":
-    way, redis, url, secret, attempts, in_flight = sys.argv[1:]
-    print(uvloop.run(rate(way, redis, url, secret, int(attempts), int(in_flight))))
+    mode, redis, url, secret, attempts, in_flight = sys.argv[1:]
+    print(uvloop.run(rate(mode, redis, url, secret, int(attempts), int(in_flight))))

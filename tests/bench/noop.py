@@ -1,27 +1,27 @@
-"""What the harness itself costs: the CPU of checks that do nothing, on one deployment, all processes counted."""
+"""What the harness itself costs: the CPU time of checks that do nothing, on one deployment, over all processes."""
 
 import resource
 import subprocess
 import sys
 
-from holdfast.catalogue import builtin
-from holdfast.check import spec_of, verifies
+from holdfast.check.verifies import spec_of, verifies
 from holdfast.conformance.admission.client import Admission
-from holdfast.scheduler import Job, overlap_for
-from holdfast.stream import Stream
-from holdfast.target import builtin_path, load
-from holdfast.wiring import Engine, EngineOptions
+from holdfast.run.harness import Harness
+from holdfast.run.job import Job
+from holdfast.run.stream import Stream
+from holdfast.spec.catalogue import builtin
+from holdfast.target.descriptor import builtin_path, load
 
 CHECKS = 200
 
 
 @verifies("AD-ADMIT-01")
 async def does_nothing(admission: Admission) -> None:
-    """It asks for the driver, as every check does."""
+    """Asks for the driver, as every check does, and does nothing with it."""
 
 
 def cpu_per_check() -> float:
-    """User and system seconds of the runner, its guardian, the nodes and Redis, from first import to last exit."""
+    """Returns user and system seconds per check of runner, guardian, nodes and Redis, from import to last exit."""
     before = _cpu()
     subprocess.run([sys.executable, "-m", "tests.bench.noop"], check=True)
     return (_cpu() - before) / CHECKS
@@ -37,12 +37,12 @@ def run() -> None:
     catalogue, spec = builtin(target.spec), spec_of(does_nothing)
     assert spec is not None
     jobs = [Job(f"bench::{number}", spec, target, catalogue, target.timings(catalogue)) for number in range(CHECKS)]
-    engine = Engine(target, Stream(None), EngineOptions(overlap=overlap_for(target.time_scale)))
+    harness = Harness(target, Stream())
     try:
-        engine.open()
-        verdicts = {str(outcome.verdict) for _, outcome in engine.run(jobs)}
+        harness.open()
+        verdicts = {str(outcome.verdict) for _, outcome in harness.run(jobs)}
     finally:
-        engine.close()
+        harness.close()
     assert verdicts == {"pass"}, verdicts
 
 

@@ -1,4 +1,4 @@
-"""Echo servers for the benchmarks, as plain as they can be."""
+"""Echo servers for the benchmarks, without anything that costs time."""
 
 import selectors
 import socket

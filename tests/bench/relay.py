@@ -82,7 +82,7 @@ def _measure(direct: int, relay: int, real: int, udp: int, udp_relay: int) -> Co
 
 
 def _trip(port: int) -> float:
-    """Median of single bytes there and back."""
+    """Returns the median time of a single byte there and back."""
     with _connected(port) as sock:
         times = []
         for _ in range(TRIPS):
@@ -94,7 +94,7 @@ def _trip(port: int) -> float:
 
 
 def _throughput(port: int) -> float:
-    """Megabytes a second, echoed."""
+    """Returns echoed megabytes a second."""
     with _connected(port) as sock:
         total = MEGABYTES << 20
         began = time.perf_counter()
@@ -113,7 +113,7 @@ def _send_all(sock: socket.socket, total: int) -> None:
 
 
 def _datagrams(port: int) -> float:
-    """Echoed datagrams a second, so many in flight; one that is lost is sent again after a moment."""
+    """Returns echoed datagrams a second, with IN_FLIGHT of them under way; after a timeout another one is sent."""
     payload = bytes(DATAGRAM)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect(("127.0.0.1", port))

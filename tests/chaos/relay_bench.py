@@ -1,4 +1,4 @@
-"""A relay on the test's own loop with one proxy in front of an upstream that the test holds in its hands."""
+"""A relay on the test's own loop with one proxy in front of an upstream that the test plays itself."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.gojson import read_object
 from holdfast.chaos.relay.proxy import Proxy, Wanted
 from holdfast.chaos.relay.relay import Relay
@@ -40,7 +40,7 @@ class Bench:
         self.proxy.update(toxic.name, fields(toxicity=toxicity, attributes=attributes))
 
     def tally(self, group: str, name: str) -> int:
-        return self.proxy.engine.tally()[group][name]
+        return self.proxy.transport.tally()[group][name]
 
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
@@ -66,8 +66,8 @@ def fields(**values: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def bench(*, seed: int = 0, faults: Faults | None = None, **wanted: Any) -> AsyncIterator[Bench]:
-    relay = Relay(seed=seed, faults=faults)
+async def bench(*, seed: int = 0, effects: Effects | None = None, **wanted: Any) -> AsyncIterator[Bench]:
+    relay = Relay(seed=seed, effects=effects)
     made = Bench(relay, 0)
     server = await asyncio.start_server(made.take, "127.0.0.1", 0)
     made.upstream_port = server.sockets[0].getsockname()[1]

@@ -1,11 +1,11 @@
-"""Looking at the end of a stream."""
+"""Helpers of the tests: read a stream, see how it ends, reset a connection."""
 
 import asyncio
 import socket
 import struct
 
-GRACE = 5.0  # what a loaded machine may take for something that is immediate
-PROBE = 0.2  # how long we look at something that must not happen
+GRACE = 5.0  # seconds that a loaded machine may take for something immediate
+PROBE = 0.2  # seconds to watch for something that must not happen
 
 
 async def read(reader: asyncio.StreamReader, size: int) -> bytes:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.chaos.link import Link
-from holdfast.chaos.linkflow import HELD_LIMIT
+from holdfast.chaos.links.flow import HELD_LIMIT
+from holdfast.chaos.links.link import Link
 from tests.chaos.sockets import GRACE, PROBE, abort, read, stays_silent
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("runner")
 
 
 class Upstream:
-    """A server whose connections the test holds in its hands."""
+    """A server whose connections the test reads and writes itself."""
 
     def __init__(self) -> None:
         self.accepted: asyncio.Queue[Streams] = asyncio.Queue()
@@ -340,7 +340,7 @@ async def test_a_stall_holds_only_so_much() -> None:
 
 async def test_a_wrong_direction_is_refused_with_the_right_ones() -> None:
     async with bench() as b:
-        with pytest.raises(ValueError, match="direction 'sideways'; it is one of up, down, both"):
+        with pytest.raises(ValueError, match="direction 'sideways': write one of up, down, both"):
             await b.link.stall(direction="sideways")
         with pytest.raises(ValueError, match="neither may be negative"):
             await b.link.delay(-1)

@@ -1,20 +1,21 @@
-"""The fault plane on real parts: a fault is proven by its canaries, and one that is not there decides nothing."""
+"""The fault plane on real processes: a fault is proven by its canaries, and one that was not injected is not proven."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
-from holdfast.capability import Capability
-from holdfast.catalogue import builtin
 from holdfast.chaos.engines import relay_links
 from holdfast.chaos.plane import Plane
-from holdfast.deployment import Deployment, Wanted
-from holdfast.fault import Fault
-from holdfast.fixtures.deploy import Ground, LocalDeployments
+from holdfast.fixtures.deploy import LocalDeployments
+from holdfast.fixtures.ground import Ground
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
-from holdfast.target import builtin_path, load
+from holdfast.spec.capability import Capability
+from holdfast.spec.catalogue import builtin
+from holdfast.target.deployment import Deployment, Wanted
+from holdfast.target.descriptor import builtin_path, load
+from holdfast.target.fault import Fault
 
 LINK_FAULTS = [
     Fault("delay", "a-redis", {"seconds": 0.2}),

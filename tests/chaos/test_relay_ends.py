@@ -69,7 +69,7 @@ async def test_a_reset_is_a_clean_close_unless_strict(strict: bool) -> None:
 @pytest.mark.parametrize("strict", [True, False])
 async def test_without_an_upstream_the_client_is_turned_away(strict: bool) -> None:
     async with bench(strict=strict) as b:
-        b.proxy.engine.upstream = "127.0.0.1:1"
+        b.proxy.transport.upstream = "127.0.0.1:1"
         reader, _ = await b.client()
         assert await end_of(reader) == ("reset" if strict else "end")
         assert b.tally("connections", "refused") == 1
@@ -78,7 +78,7 @@ async def test_without_an_upstream_the_client_is_turned_away(strict: bool) -> No
 @pytest.mark.parametrize("upstream", ["rubbish", "", "a:b:c", "no.such.host.invalid:1", "127.0.0.1:99999"])
 async def test_an_upstream_that_means_nothing_fails_at_connect_time(upstream: str) -> None:
     async with bench() as b:
-        b.proxy.engine.upstream = upstream
+        b.proxy.transport.upstream = upstream
         reader, _ = await b.client()
         assert await end_of(reader) == "end"
 
@@ -86,7 +86,7 @@ async def test_an_upstream_that_means_nothing_fails_at_connect_time(upstream: st
 async def test_a_live_reset_resets_both_sides_and_lets_newcomers_in() -> None:
     async with bench() as b:
         (reader, _), (up_reader, _) = await b.connection()
-        assert await b.proxy.engine.reset() == 1
+        assert await b.proxy.transport.reset() == 1
         assert await end_of(reader) == "reset"
         assert await end_of(up_reader) == "reset"
         await b.connection()

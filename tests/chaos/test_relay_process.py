@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.chaos.relay.server import RelayServer
-from holdfast.deployment import StartError
 from holdfast.fixtures.launcher import Guardian, LaunchKind
 from holdfast.fixtures.ports import PortPool
 from holdfast.fixtures.redis import RedisServer
 from holdfast.fixtures.resp import ask
+from holdfast.target.deployment import StartError
 from tests.chaos.differential.servers import Subject
 
 RELAY = [sys.executable, "-c", "from holdfast.cli.main import main; main()", "relay"]

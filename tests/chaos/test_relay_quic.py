@@ -19,6 +19,7 @@ pytest.importorskip("aioquic", reason="aioquic speaks QUIC here; install it to r
 IDLE = 60.0
 GRACE = 20.0
 PARTITION = 8.0
+LATE = 0.5
 ALPN = ["echo"]
 
 
@@ -36,7 +37,7 @@ class Echo:
         return bytes(await asyncio.wait_for(reader.read(), GRACE + PARTITION))
 
     def tally(self, group: str, name: str) -> int:
-        return self.proxy.engine.tally()[group][name]
+        return self.proxy.transport.tally()[group][name]
 
 
 @contextlib.asynccontextmanager
@@ -80,6 +81,28 @@ async def test_ten_rebinds_are_survived(tmp_path: Path) -> None:
             assert await e.ask(b"%d" % number) == b"%d" % number
         assert e.tally("connections", "rebinds") == 10
         assert e.tally("connections", "opened") == 1
+
+
+async def test_a_silent_client_is_not_found_after_a_rebind_until_it_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind a real NAT: the server knows the old port only, and a client that waits has nothing to send."""
+
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        data = await reader.read()
+        await asyncio.sleep(LATE)
+        writer.write(data)
+        writer.write_eof()
+
+    monkeypatch.setattr("tests.chaos.test_relay_quic._answer", late)
+    async with echo(tmp_path) as e:
+        asking = asyncio.ensure_future(e.ask(b"late"))
+        await asyncio.sleep(LATE / 2)  # the question is acknowledged by now
+        e.proxy.rebind()
+        await asyncio.wait([asking], timeout=4 * LATE)
+        assert not asking.done()
+        await asyncio.wait_for(e.client.ping(), GRACE)
+        assert await asking == b"late"
 
 
 async def test_five_per_cent_loss_is_survived(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Whom a toxic hits: drawn for each connection, again when the toxic is started anew, the same with the same seed."""
+"""Which connections a toxic hits: drawn for each, again when the toxic is restarted, the same with the same seed."""
 
 import random
 
-from holdfast.chaos.relay.faults import Faults
+from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.programs import sizes
 from holdfast.chaos.relay.stage import Work
 from holdfast.chaos.relay.toxic import Toxic
@@ -10,7 +10,7 @@ from tests.chaos.relay_bench import Bench, bench, until
 
 
 async def hits(b: Bench, count: int) -> list[bool]:
-    """Which of so many new connections lose what they send."""
+    """Open `count` connections; return which of them lose what they send."""
     return [await hit(b) for _ in range(count)]
 
 
@@ -75,15 +75,15 @@ async def test_a_change_on_one_proxy_does_not_shift_the_draws_of_a_connection() 
     assert drawn[0] == drawn[1]
 
 
-class NoFaults(Faults):
+class NoEffects(Effects):
     """What a relay that only pretends would be; the seam is one class."""
 
     def tcp(self, _: Toxic) -> Work:
         return self.spared()
 
 
-async def test_faults_come_from_one_place() -> None:
-    async with bench(faults=NoFaults()) as b:
+async def test_effects_come_from_one_place() -> None:
+    async with bench(effects=NoEffects()) as b:
         b.toxic("timeout")
         assert not any(await hits(b, 2))
     async with bench() as b:

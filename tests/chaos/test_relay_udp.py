@@ -65,7 +65,7 @@ class UdpBench:
         return self.proxy.add(fields(type=type_, stream=stream, toxicity=toxicity, attributes=attributes))
 
     def tally(self, group: str, name: str) -> int:
-        return self.proxy.engine.tally()[group][name]
+        return self.proxy.transport.tally()[group][name]
 
     async def client(self) -> Peer:
         port = int(self.proxy.listen.rpartition(":")[2])
@@ -112,7 +112,7 @@ async def test_datagrams_pass_both_ways_and_are_counted(host: str) -> None:
         client = await b.client()
         await exchange(client, b.upstream, b"hello")
         await exchange(client, b.upstream, b"x" * 60_000)
-        assert b.proxy.engine.tally() == {
+        assert b.proxy.transport.tally() == {
             "connections": {"opened": 1, "open": 1, "refused": 0, "rebinds": 0},
             "upstream": _traffic(60_005),
             "downstream": _traffic(60_013),
@@ -120,7 +120,14 @@ async def test_datagrams_pass_both_ways_and_are_counted(host: str) -> None:
 
 
 def _traffic(size: int) -> dict[str, int]:
-    return {"received_bytes": size, "bytes": size, "chunks": 2, "dropped_bytes": 0, "dropped_chunks": 0}
+    return {
+        "received_bytes": size,
+        "bytes": size,
+        "chunks": 2,
+        "dropped_bytes": 0,
+        "dropped_chunks": 0,
+        "altered_chunks": 0,
+    }
 
 
 async def test_each_client_is_a_flow_of_its_own() -> None:

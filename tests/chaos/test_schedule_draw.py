@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.chaos.schedule import Place, ScheduleError, Subject
 from holdfast.chaos.schedules.draw import draw
 from holdfast.chaos.schedules.kinds import KINDS
+from holdfast.chaos.schedules.schedule import Place, ScheduleError, Subject
 from holdfast.chaos.schedules.text import dump, parse
 from holdfast.chaos.schedules.validate import problems
 

@@ -1,4 +1,4 @@
-"""The suite and the scenarios with Redis and Toxiproxy in containers. Skipped, loudly, where there is no engine."""
+"""The suite and the scenarios with Redis and Toxiproxy in containers; skipped, loudly, where no Docker answers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from holdfast.chaos.engines import find_toxiproxy
-from holdfast.deployment import StartError
 from holdfast.fixtures.redis import find_server
+from holdfast.target.deployment import StartError
 from tests.docker.images import image_of
 from tests.product.running import holdfast
 
 pytest.importorskip("testcontainers", reason="testcontainers is not installed; tox -e docker brings it")
-from holdfast.fixtures.containers import engine_is_there, redis_container, toxiproxy_container
+from holdfast.fixtures.containers import docker_answers, redis_container, toxiproxy_container
 
-if not engine_is_there():
-    pytest.skip("NO CONTAINER ENGINE answers here, so nothing was tried in containers", allow_module_level=True)
+if not docker_answers():
+    pytest.skip("NO DOCKER DAEMON answers here, so nothing was tried in containers", allow_module_level=True)
 
 REDIS, TOXIPROXY = "holdfast/redis:test", "holdfast/toxiproxy:test"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.bridge import Call, in_thread
-from holdfast.finding import Finding, Inconclusive
+from holdfast.check.bridge import Call, in_thread
+from holdfast.check.finding import Finding, Inconclusive
 
 
 async def _double(number: int) -> int:
@@ -109,10 +109,10 @@ def test_a_cancelled_check_ends_its_thread() -> None:
     assert not threads[0].is_alive()
 
 
-def test_a_stumble_of_the_interpreter_itself_decides_nothing() -> None:
+def test_a_fault_of_the_interpreter_itself_decides_nothing() -> None:
     def work(_call: Call) -> None:
         stumble = SystemError("AST constructor recursion depth mismatch (before=171, after=32)")
         raise ExceptionGroup("inconsistent results", [stumble])
 
-    with pytest.raises(Inconclusive, match="stumbled over its own threads"):
+    with pytest.raises(Inconclusive, match="a fault of the interpreter"):
         _run(lambda: in_thread(work, deadline=1))

@@ -1,4 +1,4 @@
-"""An answer held against a published contract: each way to break it is told, and only that."""
+"""Answers held against a published contract: each kind of problem is reported, and nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.contract import Contract, document
+from holdfast.spec.contract import Contract, document
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 
@@ -32,7 +32,7 @@ SOUND = {"endpoints": ["https://127.0.0.1:1"], "updated_at_unix": 1}
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "told"),
+    ("asked", "answered", "expected"),
     [
         (MEMBERS, Answered(200, SOUND), None),
         (MEMBERS, Answered(403, {"error": "tc_forbidden"}), None),
@@ -46,9 +46,9 @@ SOUND = {"endpoints": ["https://127.0.0.1:1"], "updated_at_unix": 1}
         (Asked("GET", "/v1/nowhere"), Answered(200, SOUND), "the contract has no GET /v1/nowhere"),
     ],
 )
-def test_each_break_of_the_contract_is_told(asked: Asked, answered: Answered, told: str | None) -> None:
+def test_each_problem_is_reported(asked: Asked, answered: Answered, expected: str | None) -> None:
     problem = Contract("lockd").problem(asked, answered)
-    assert problem is None if told is None else problem is not None and told in problem
+    assert problem is None if expected is None else problem is not None and expected in problem
 
 
 def test_paths_with_ids_find_their_template() -> None:
@@ -62,6 +62,6 @@ def test_every_contract_can_be_read(key: str) -> None:
 
 
 def test_of_many_answers_the_undocumented_ones_are_named() -> None:
-    heard = [(MEMBERS, Answered(200, SOUND)), (MEMBERS, Answered(418, SOUND))]
-    (told,) = Contract("lockd").undocumented(heard)
-    assert told.startswith("GET /v1/tc/cluster/list → 418: 418 is not among the documented")
+    exchanges = [(MEMBERS, Answered(200, SOUND)), (MEMBERS, Answered(418, SOUND))]
+    (sentence,) = Contract("lockd").undocumented(exchanges)
+    assert sentence.startswith("GET /v1/tc/cluster/list → 418: 418 is not among the documented")

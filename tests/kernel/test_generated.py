@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import requests
 
-from holdfast.finding import Finding
-from holdfast.generated import Round, fuzz, json_values, try_examples
+from holdfast.check.finding import Finding
+from holdfast.check.generated import Round, fuzz, json_values, try_examples
 
 SCHEMA = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 CONTRACT = {
@@ -34,7 +34,7 @@ CONTRACT = {
 
 @contextmanager
 def echo(*, careless: bool) -> Iterator[str]:
-    """Refuses what is no object with a number in it; a careless one does not look."""
+    """Refuses a body that is no object with a number in it; a careless server accepts every body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.history import History, HistoryError, Operation, Outcome, Recorder
+from holdfast.check.history import History, HistoryError, Operation, Outcome, Recorder
 
 
 def ticking() -> Recorder:
-    """A clock that goes on by one second a look."""
+    """A clock that advances by one second each time it is read."""
     ticks = count()
     return Recorder(lambda: float(next(ticks)))
 
@@ -44,7 +44,7 @@ def test_what_is_still_under_way_is_unknown_and_may_end_later() -> None:
 def test_an_operation_ends_once() -> None:
     call = ticking().invoke("c1", "write", argument=3)
     call.ok()
-    with pytest.raises(HistoryError, match="has ended already and can't end as unknown too"):
+    with pytest.raises(HistoryError, match="has already ended, so it can't end as unknown too"):
         call.unknown()
 
 
@@ -132,10 +132,10 @@ LINE = list(History.of([Operation("c", "w", "", 1, Outcome.OK, None, 1.0, 2.0)])
     [
         ([], "h.jsonl, line 1: not JSON"),
         (["[]"], "h.jsonl, line 1: not a JSON object"),
-        (['{"event": "start"}'], "h.jsonl, line 1: no history"),
-        ([HEADER.replace("1", "2")], "version 2 is not ours"),
+        (['{"event": "start"}'], "h.jsonl, line 1: not a history"),
+        ([HEADER.replace("1", "2")], "unknown version 2"),
         ([HEADER, LINE, LINE[:-9]], "h.jsonl, line 3: not JSON"),
-        ([HEADER, LINE.replace('"w"', '"w", "extra": 1')], "h.jsonl, line 2: extra missing or not of a history"),
+        ([HEADER, LINE.replace('"w"', '"w", "extra": 1')], "h.jsonl, line 2: extra missing or unknown"),
         ([HEADER, LINE.replace('"ok"', '"fine"')], "'fine' is not a valid Outcome"),
         ([HEADER, LINE.replace("2.0", "null")], "contradict each other"),
         ([HEADER, LINE.replace("2.0", "0.5")], "contradict each other"),

@@ -1,14 +1,14 @@
-"""What the invariants say: the words, the evidence, the limits. That they are right is in test_invariants_exact."""
+"""What the invariants say: words, evidence, limits. test_invariants_exact proves that they are right."""
 
 import math
 from functools import partial
 
 import pytest
 
-from holdfast import invariants
-from holdfast.finding import Finding, Inconclusive
-from holdfast.history import History, HistoryError, Operation, Outcome, Value
-from holdfast.invariants import Judged, Limit, Lock, Register, Result
+from holdfast.check import invariants
+from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.history import History, HistoryError, Operation, Outcome, Value
+from holdfast.check.invariants import Judged, Limit, Lock, Register, Result
 
 
 def done(
@@ -91,7 +91,7 @@ def test_a_crowd_is_counted_by_clients() -> None:
     history = History.of([*crowd, done("c0", "acquire", 4, 5), done("c1", "release", 2.6, 2.7)])
     assert invariants.at_most(history, 3).judged is Judged.HOLDS
     result = invariants.at_most(history, 2)
-    assert result.words == "3 clients held k at the same time, and 2 may"
+    assert result.words == "3 clients held k at the same time; at most 2 may"
     assert [operation.client for operation in result.evidence if operation.what == "acquire"] == ["c0", "c1", "c2"]
 
 
@@ -127,7 +127,7 @@ def test_a_stale_writer_is_fenced_by_what_it_names() -> None:
 
 
 def test_a_token_that_is_no_number_is_our_mistake() -> None:
-    with pytest.raises(HistoryError, match="its value 'x' is no number"):
+    with pytest.raises(HistoryError, match="its value 'x' is not a number"):
         invariants.monotonic_tokens(History.of([done("a", "acquire", 0, 1, value="x")]))
 
 
@@ -142,14 +142,14 @@ def test_who_overtakes_is_named_and_concurrent_services_are_no_order() -> None:
     together = [done("s", "serve", 10, 11, item=item) for item in "zyx"]
     assert invariants.fifo(queue(*together)).judged is Judged.HOLDS
     result = invariants.fifo(queue(done("s", "serve", 10, 11, item="y"), done("s", "serve", 12, 13, item="x")))
-    assert result.words == "y was served in k before x, which had arrived before it"
+    assert result.words == "y was served in k before x, which had arrived earlier"
     assert [operation.what for operation in result.evidence] == ["enqueue", "enqueue", "serve", "serve"]
 
 
 def test_who_still_waits_must_not_be_overtaken_unless_it_left() -> None:
     served = done("s", "serve", 10, 11, item="y")
     result = invariants.fifo(queue(served))
-    assert result.words == "y was served in k while x still waited, which had arrived before it"
+    assert result.words == "y was served in k while x still waited, which had arrived earlier"
     assert invariants.fifo(queue(served, done("x", "leave", 8, 9, item="x"))).judged is Judged.HOLDS
     assert invariants.fifo(queue(served, lost("x", "leave", 8, item="x"))).judged is Judged.HOLDS
     assert invariants.fifo(queue(served, done("x", "leave", 12, 13, item="x"))).judged is Judged.VIOLATED
@@ -176,16 +176,16 @@ def test_one_unanswered_service_excuses_one_item() -> None:
 @pytest.mark.parametrize(
     ("operations", "words"),
     [
-        ([done("c", "submit", 0, 1, item="x")], "k: accepted and never effected: x"),
-        ([done("w", "effect", 2, 3, item="x"), done("w", "effect", 4, 5, item="x")], "k: x was effected twice"),
-        ([done("w", "effect", 2, 3, item="y")], "k: y was effected though nobody submitted it"),
+        ([done("c", "submit", 0, 1, item="x")], "k: accepted without ever taking effect: x"),
+        ([done("w", "effect", 2, 3, item="x"), done("w", "effect", 4, 5, item="x")], "k: x took effect twice"),
+        ([done("w", "effect", 2, 3, item="y")], "k: y took effect though nobody submitted it"),
         (
             [refused("c", "submit", 0, 1, item="y"), done("w", "effect", 2, 3, item="y")],
-            "k: y was effected though it was refused",
+            "k: y took effect though it was refused",
         ),
         (
             [done("w", "effect", 0, 1, item="y"), lost("c", "submit", 2, item="y")],
-            "k: y was effected before it was submitted",
+            "k: y took effect before it was submitted",
         ),
     ],
 )
@@ -214,14 +214,14 @@ def test_a_stale_read_shows_where_every_order_ends() -> None:
         ]
     )
     result = invariants.linearizable(history, Register())
-    assert result.words == "k: after 2 operations in the best order it is 2, and none of these can come next"
+    assert result.words == "k: after 2 operations in the best order the state is 2, and none of these can come next"
     assert [operation.what for operation in result.evidence] == ["write", "read"]
 
 
 @pytest.mark.parametrize(
     ("reads", "words"),
     [
-        ([done("b", "read", 4, 5, value=9)], "k: 9 was read, and nobody wrote it"),
+        ([done("b", "read", 4, 5, value=9)], "k: 9 was read although nobody had written it"),
         ([done("b", "read", 1, 2, value=2)], "k: 2 was read before it was written"),
         ([done("b", "read", 5, 6, value=1)], "k: 1 was the value both before and after 2, which was written once"),
         ([done("b", "read", 5, 6)], "k: None was the value both before and after 1, which was written once"),
@@ -254,9 +254,9 @@ def test_beyond_its_limits_it_says_that_it_ran_out() -> None:
     writes = [lost(f"c{at}", "write", 0, item=at) for at in range(12)]
     history = History.of([*writes, done("r", "read", 1, 2, value=99)])
     by_states = invariants.linearizable(history, Register(), limit=Limit(states=1000))
-    assert (by_states.judged, by_states.words) == (Judged.RAN_OUT, "more than the 1000 positions of its limit")
+    assert (by_states.judged, by_states.words) == (Judged.RAN_OUT, "more than 1000 positions, which is the limit")
     by_time = invariants.linearizable(history, Register(), limit=Limit(seconds=0.0))
-    assert (by_time.judged, by_time.words) == (Judged.RAN_OUT, "more than the 0 s of its limit")
+    assert (by_time.judged, by_time.words) == (Judged.RAN_OUT, "more than 0 s of processor time, which is the limit")
 
 
 FEW = Limit(operations=1)
@@ -279,7 +279,7 @@ FEW = Limit(operations=1)
 def test_every_invariant_has_a_limit_and_needs_something_to_judge(ask: "partial[Result]") -> None:
     writes = History.of([done("a", "write", 0, 1, item=1, value=1), done("a", "write", 2, 3, item=2, value=2)])
     result = ask(writes)
-    assert (result.judged, result.words) == (Judged.RAN_OUT, "more than the 1 operations of its limit")
+    assert (result.judged, result.words) == (Judged.RAN_OUT, "more than 1 operations, which is the limit")
     with pytest.raises(HistoryError, match="no operation 'write' in the history; it has: put"):
         ask(History.of([done("a", "put", 0, 1)]))
 

@@ -1,6 +1,6 @@
 """The invariants against brute force on small histories, in both directions.
 
-The brute force knows no trick: it tries every choice for the unknown outcomes, every order that the intervals allow,
+The brute force uses no shortcut: it tries every choice for the unknown outcomes, every order that the intervals allow,
 and where leases run out, every moment; a history holds if one of them is what a correct service could have done. All
 times are small whole numbers, so that touching and equal stamps come up often.
 """
@@ -16,9 +16,9 @@ from itertools import pairwise
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from holdfast import invariants
-from holdfast.history import History, HistoryError, Operation, Outcome
-from holdfast.invariants import Judged, Result
+from holdfast.check import invariants
+from holdfast.check.history import History, HistoryError, Operation, Outcome
+from holdfast.check.invariants import Judged, Result
 
 thorough = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -34,7 +34,7 @@ class Deed:
 
 
 def lives(*names: str, clients: int = 3, most: int = 2) -> st.SearchStrategy[list[list[Deed]]]:
-    """What each client does, one after the other; after an unknown outcome it gives up and goes on."""
+    """What each client does, one operation after the other; after an unknown outcome it does the next one."""
     deeds = st.builds(Deed, st.sampled_from(names), OUTCOMES, st.integers(0, 3), st.integers(0, 3))
     return st.lists(st.lists(deeds, max_size=most), min_size=1, max_size=clients)
 
@@ -51,7 +51,7 @@ def carried_out(clients: Sequence[Sequence[Deed]]) -> History:
 
 
 def place(operation: Operation) -> int:
-    """Where it stands in the history: equal stamps of one client are still one after the other."""
+    """Its place in the history: operations of one client with equal stamps still follow each other."""
     return int(str(operation.value))
 
 
@@ -60,19 +60,19 @@ Step = Callable[[Hashable, Operation], tuple[Hashable] | None]
 
 
 def agree(check: Check, history: History, possible: bool) -> None:
-    """And what is shown as evidence contradicts itself, all alone."""
+    """Asserts that the rule and the brute force agree, and that the evidence alone contradicts the rule too."""
     result = check(history)
     event(f"{result.judged}")
     assert result.judged is (Judged.HOLDS if possible else Judged.VIOLATED), result.describe()
     if result.judged is Judged.VIOLATED:
         assert result.words
         assert set(result.evidence) <= set(history)
-        with contextlib.suppress(HistoryError):  # nothing but effects, where that is the contradiction
+        with contextlib.suppress(HistoryError):  # the evidence may lack the first operation, which the rule insists on
             assert check(History.of(result.evidence)).judged is Judged.VIOLATED, result.describe()
 
 
 def choices(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """What may have had its effect: all that is known, and any of the unknown."""
+    """Every set of operations that may have had an effect: all known ones, and any of the unknown ones."""
     if not operations:
         yield []
         return
@@ -120,7 +120,7 @@ def test_one_holder_without_a_lease_is_exact(clients: list[list[Deed]]) -> None:
 
 
 def moments(operation: Operation) -> range:
-    """An unknown one may come long after everything else."""
+    """The moments at which an operation may have happened; an unknown one may come after all others."""
     last = 30 if math.isinf(operation.completed) else int(operation.completed)
     return range(int(operation.invoked), last + 1)
 
@@ -136,7 +136,7 @@ class Held:
 
 
 def placements(grant: Operation, release: Operation | None, lease: float) -> Iterator[list[Held]]:
-    """Every way in which this grant and its release may have come about; one of unknown outcome, also not at all."""
+    """Every choice of moments for this grant and its release; one of unknown outcome may also not have happened."""
     if grant.outcome is Outcome.UNKNOWN:
         yield []
     for start in moments(grant):
@@ -157,7 +157,7 @@ def placeable(grants: Sequence[tuple[Operation, Operation | None]], lease: float
 
 
 def leases(history: History, lease: float) -> list[tuple[Operation, Operation | None]]:
-    """Each grant with the release that ends it; one that is answered when its lease is over proves nothing."""
+    """Each grant with the release that ends it; a grant that was answered after its lease proves nothing."""
     found = []
     for grant in history:
         if grant.what == "release" or not grant.possible or grant.invoked + lease <= grant.completed < math.inf:
@@ -184,7 +184,7 @@ def released_too_soon(grant: Operation, release: Operation | None) -> bool:
 
 @given(lives("acquire", "release", clients=4, most=2), st.integers(1, 3))
 @thorough
-def test_at_most_so_many_holders_is_exact(clients: list[list[Deed]], count: int) -> None:
+def test_at_most_n_holders_is_exact(clients: list[list[Deed]], count: int) -> None:
     def room(order: Sequence[Operation]) -> bool:
         holding: dict[str, int] = {}
         for operation in order:
@@ -203,7 +203,7 @@ def test_at_most_so_many_holders_is_exact(clients: list[list[Deed]], count: int)
 
 @lru_cache(maxsize=10_000)
 def stepwise(operations: tuple[Operation, ...], state: Hashable, step: Step) -> bool:
-    """The same step by step, where there are too many orders: turn back where the object could not have done it."""
+    """The same with backtracking, where there are too many orders to list: stops where the object refuses a step."""
     if not any(operation.ok for operation in operations):
         return True  # the rest need not have happened
     for first in operations:
@@ -238,7 +238,7 @@ def as_register(value: Hashable, operation: Operation) -> tuple[Hashable] | None
 @given(lives("write", "read"), st.lists(st.integers(0, 5), min_size=6, max_size=6))
 @thorough
 def test_an_atomic_register_is_exact(clients: list[list[Deed]], figures: list[int]) -> None:
-    """Every write its own value, and reads of any of them or of the start."""
+    """Writes of different values, and reads of any of these or of the start."""
     made = carried_out(clients)
     written = [0, *range(1, 1 + sum(operation.what == "write" for operation in made))]
     values = iter(written[1:])
@@ -309,7 +309,7 @@ def as_queue(waiting: Hashable, operation: Operation) -> tuple[Hashable] | None:
 
 @st.composite
 def queues(draw: st.DrawFn) -> History:
-    """Items with an arrival each, and then a service, a leave, or an unknown one of them; services may name nothing."""
+    """Items that arrive and are then served or leave, with any outcome; services may name no item."""
     operations = []
     for item in "wxyz"[: draw(st.integers(2, 4))]:
         arrival = _timed(draw, "enqueue", item, draw(st.integers(0, 4)))
@@ -351,7 +351,7 @@ def errands(draw: st.DrawFn) -> History:
 
 
 def named(operations: Sequence[Operation]) -> Iterator[list[Operation]]:
-    """Every item that the anonymous ones may have been about."""
+    """Every choice of items for the operations that name none."""
     if not operations:
         yield []
         return

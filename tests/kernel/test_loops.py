@@ -10,7 +10,7 @@ import struct
 import threading
 from collections.abc import Iterator
 
-from holdfast.loops import new_loop
+from holdfast.run.loops import new_loop
 
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 TRIES = 20
@@ -18,7 +18,7 @@ TRIES = 20
 
 @contextlib.contextmanager
 def resetting() -> Iterator[int]:
-    """A port that resets whoever connects, before a word is said."""
+    """A port that resets every connection before a byte is sent."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -39,7 +39,7 @@ def resetting() -> Iterator[int]:
 
 
 async def reset_in_tls(port: int) -> bool:
-    """Whether the descriptor's number still belongs to whoever got it after the connection broke."""
+    """Whether a file descriptor still belongs to the one that got its number after the connection broke."""
     loop = asyncio.get_running_loop()
     sock = socket.create_connection(("127.0.0.1", port))
     sock.setblocking(False)

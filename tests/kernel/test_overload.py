@@ -6,16 +6,17 @@ from typing import Self, cast
 
 import pytest
 
-from holdfast.audit import Audit
-from holdfast.catalogue import builtin
-from holdfast.check import CheckSpec, Claim
-from holdfast.context import Context
-from holdfast.deployment import Deployment
-from holdfast.finding import Unsafe
-from holdfast.patience import Patience
-from holdfast.perform import perform
-from holdfast.target import builtin_path, load
-from holdfast.verdict import Verdict
+from holdfast.check.answer_timeout import AnswerTimeout
+from holdfast.check.audit import Audit
+from holdfast.check.context import Context
+from holdfast.check.finding import Unsafe
+from holdfast.check.verifies import CheckSpec, Claim
+from holdfast.run.job import Job
+from holdfast.run.perform import Surroundings, perform
+from holdfast.spec.catalogue import builtin
+from holdfast.spec.verdict import Verdict
+from holdfast.target.deployment import Deployment
+from holdfast.target.descriptor import builtin_path, load
 
 
 class Calm:
@@ -140,21 +141,12 @@ def work(seconds: float) -> None:
 
 async def verdict_of(check: object, deployment: object, audit: Audit) -> Verdict:
     target, catalogue = load(builtin_path("lockd")), builtin("lockd")
-    outcome = await perform(
-        CheckSpec(check, [Claim("TC-LOOP-01", 1)]),  # type: ignore[arg-type]  # one of those above
-        cast("Deployment", deployment),
-        target=target,
-        catalogue=catalogue,
-        timings=target.timings(catalogue),
-        params={},
-        planned=1.0,
-        audit=audit,
-        seed=1,
-        say_waiting=lambda _what, _seconds: None,
-        lease=_no_other,
-        attempt=1,
-        patience=Patience(),
+    spec = CheckSpec(check, [Claim("TC-LOOP-01", 1)], waits="0")  # type: ignore[arg-type]  # one of those above
+    job = Job("check", spec, target, catalogue, target.timings(catalogue), seed=1)
+    around = Surroundings(
+        cast("Deployment", deployment), _no_other, audit, AnswerTimeout(), lambda _what, _seconds: None
     )
+    outcome = await perform(job, 1, around)
     return outcome.verdict
 
 
@@ -171,14 +163,14 @@ class Queued(Audit):
         return self.share * (time.monotonic() - self._began)
 
 
-def calm_after(share: float, patience: float) -> float:
+def calm_after(share: float, within: float) -> float:
     audit = Queued()
     audit.share = share
     began = time.monotonic()
-    asyncio.run(audit.calm(patience))
+    asyncio.run(audit.calm(within))
     return time.monotonic() - began
 
 
 def test_checks_begin_when_the_processor_is_to_be_had_or_patience_ends() -> None:
-    assert calm_after(share=0.0, patience=20.0) < 20.0
-    assert calm_after(share=0.6, patience=0.3) >= 0.3
+    assert calm_after(share=0.0, within=20.0) < 20.0
+    assert calm_after(share=0.6, within=0.3) >= 0.3

@@ -2,10 +2,11 @@ import dataclasses
 
 import pytest
 
-from holdfast.catalogue import builtin
-from holdfast.check import CheckSpec, Claim
-from holdfast.plan import PlanError, Selection, make_plan, plan_fields, within_budget
-from holdfast.target import Target, builtin_path, load
+from holdfast.check.verifies import CheckSpec, Claim
+from holdfast.run.events import LongestCheck
+from holdfast.run.plan import PlanError, Selection, announced, make_plan, within_budget
+from holdfast.spec.catalogue import builtin
+from holdfast.target.descriptor import Target, builtin_path, load
 
 ADMISSION = builtin("admission")
 REFERENCE = load(builtin_path("admission"))
@@ -63,7 +64,7 @@ def test_a_budget_keeps_the_short_checks_and_says_what_it_left_out() -> None:
     timings = REFERENCE.timings(ADMISSION)
     within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
     assert list(plan.checks) == ["short"]
-    assert [left["id"] for left in plan.left_out] == ["long"]
+    assert [left.id for left in plan.left_out] == ["long"]
 
 
 def test_the_announced_plan_names_the_longest_check_and_the_sum() -> None:
@@ -72,6 +73,6 @@ def test_the_announced_plan_names_the_longest_check_and_the_sum() -> None:
         "b": check(Claim("AD-RATE-01"), waits="rate_lock/2"),
     }
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
-    fields = plan_fields(plan, ADMISSION, REFERENCE.timings(ADMISSION), 24)
-    assert fields["longest_check"] == {"check": "a", "planned_s": 12.0}
-    assert fields["planned_sum_s"] == 18.0
+    fields = announced(plan, ADMISSION, REFERENCE.timings(ADMISSION), 24)
+    assert fields.longest_check == LongestCheck("a", 12.0)
+    assert fields.planned_sum_s == 18.0

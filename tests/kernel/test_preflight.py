@@ -1,7 +1,10 @@
+import socket
 from pathlib import Path
 
-from holdfast.preflight import no_program
-from holdfast.target import Target, builtin_path, load
+import pytest
+
+from holdfast.target.descriptor import Target, builtin_path, load
+from holdfast.target.preflight import no_program, not_there, takes_connections
 
 STARTED = """
 [target]
@@ -30,3 +33,42 @@ def test_programs_that_are_there_or_stand_behind_a_placeholder_pass(tmp_path: Pa
     assert no_program(started_by(tmp_path, '["sh", "-c", "exit"]')) is None
     assert no_program(started_by(tmp_path, '"{dir}/server"')) is None
     assert no_program(load(builtin_path("lockd"))) is None
+
+
+ATTACHED = """
+[target]
+name = "mine"
+spec = "lockd"
+[[node]]
+{urls}
+[observe]
+redis = "redis://127.0.0.1:{port}/0"
+"""
+
+
+def attached(folder: Path, urls: str, port: int) -> Target:
+    (folder / "mine.toml").write_text(ATTACHED.format(urls=urls, port=port))
+    return load(folder / "mine.toml")
+
+
+def test_a_target_without_urls_is_there_if_its_redis_is(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not_there(attached(tmp_path, "", port)) is None
+    remedy = f"start mine, or mend [observe] redis in {tmp_path / 'mine.toml'}"
+    assert not_there(attached(tmp_path, "", port)) == f"nothing listens at redis://127.0.0.1:{port}/0: {remedy}"
+
+
+def test_a_target_that_only_takes_datagrams_can_not_be_asked(tmp_path: Path) -> None:
+    assert not_there(attached(tmp_path, 'urls = { wt = "https://127.0.0.1:1" }', 1)) is None
+    said = not_there(attached(tmp_path, 'urls = { wt = "https://127.0.0.1:1", http = "http://127.0.0.1:1" }', 1))
+    assert said
+    assert "nothing listens at http://127.0.0.1:1:" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "tcp"),
+    [("http", "http://a", True), ("grpc", "http://a", True), ("wt", "https://a", False), ("x", "quic://a", False)],
+)
+def test_what_is_reached_by_tcp(kind: str, url: str, tcp: bool) -> None:
+    assert takes_connections(kind, url) is tcp

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.capability import Capability
-from holdfast.catalogue import builtin
-from holdfast.cli.describe import commented_descriptor
-from holdfast.target import TargetError, builtin_path, load
+from holdfast.cli.init import commented_descriptor
+from holdfast.spec.capability import Capability
+from holdfast.spec.catalogue import builtin
+from holdfast.target.descriptor import TargetError, builtin_path, load
 
 WIRE_ONLY = """
 [target]
@@ -51,7 +51,30 @@ def test_hooks_give_control_over_nodes_that_others_run(tmp_path: Path) -> None:
         ("[target]", "[tarrget]", "did you mean 'target'?"),
         ('name = "mine"', 'nam = "mine"', "did you mean 'name'?"),
         ('spec = "admission"', "spec = 3", "must be str"),
-        ('urls = { http = "http://127.0.0.1:1" }', "", "urls: missing"),
+        ('urls = { http = "http://127.0.0.1:1" }', 'start = "x"', "[[node]] a ready: missing"),
+        ('urls = { http = "http://127.0.0.1:1" }', 'ready = { tcp = "grpc" }', "tcp needs a URL 'grpc'; urls has none"),
+        ('name = "a"', 'name = "a"\nready = { tpc = "http" }', "name one of http, tcp, grpc"),
+        ('name = "a"', 'name = "a"\nready = { log = "(" }', "is no regular expression"),
+        ('name = "a"', 'name = "a"\nready = { tcp = "http", service = "x" }', "tcp takes no service; it takes within"),
+        ('name = "a"', 'name = "a"\nready = { tcp = "http", within = "soon" }', "is no duration"),
+        ('name = "a"', 'names = ["a", "a"]', "a: stands twice"),
+        ('name = "a"', 'name = "a b"', "letters, digits, - and _ only"),
+        ('name = "a"', 'name = "redis"', "means another part of a deployment"),
+        ('name = "a"', 'names = ["a", "a-redis"]', "a-redis: two links, or a node and a link"),
+        ('name = "a"', 'name = "a"\nafter = ["gc"]', "no node has the role 'gc'; there are: node"),
+        ('name = "a"', 'name = "a"\nafter = ["node"]', "node wait for each other"),
+        ('name = "a"', 'name = "a"\nmetrics = { url = "ops" }', "[[node]] a metrics: write a path"),
+        ('name = "a"', 'name = "a"\nmetrics = { url = "ops", path = "/m" }', "no URL 'ops'; urls has http"),
+        ("[[node]]", "[observe]\nmetrics = { node = 3 }\n[[node]]", "[observe] metrics node: write a path"),
+        ("[[node]]", '[links]\nproxies = { x-redis = "p" }\n[[node]]', "[links] proxies: x-redis: no such link"),
+        ("[[node]]", '[links]\nproxies = { a-redis = "p" }\n[[node]]', "[links] toxiproxy: missing"),
+        (
+            "[[node]]",
+            '[settings]\ng = { env = "G", unit = "days" }\n[[node]]',
+            "'days' is none of seconds, ms, go, iso",
+        ),
+        ("[[node]]", '[settings]\ng = { env = "G", roles = ["api"] }\n[[node]]', "no node has the role 'api'"),
+        ("[[node]]", '[settings]\ng = [{ env = "G" }, { flag = "-g" }]\n[[node]]', "two ways for the role node"),
         ('name = "mine"', 'name = "mine"\nprofile = "all"', "is none of wire, store, control, full"),
         ('name = "mine"', 'name = "mine"\ntime_scale = 2', "not above 0 and at most 1"),
         ('name = "a"', 'name = "a"\nstart = { module = "x" }', "write a command, or { python ="),

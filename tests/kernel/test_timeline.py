@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.timeline import Elapsed, Judgement, Moment, judge_at_least, judge_at_most, samples_needed, upper_bound
+from holdfast.check.timeline import (
+    Elapsed,
+    Judgement,
+    Moment,
+    judge_at_least,
+    judge_at_most,
+    samples_needed,
+    upper_bound,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +47,7 @@ def test_the_known_sample_sizes() -> None:
 
 def test_too_few_samples_bound_nothing() -> None:
     bound = upper_bound([0.1] * 58, 0.95)
-    assert (bound.value, bound.needed, bound.enough) == (None, 59, False)
+    assert (bound.value, bound.needed) == (None, 59)
 
 
 def test_at_the_least_size_the_worst_sample_is_the_bound() -> None:

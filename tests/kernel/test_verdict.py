@@ -1,6 +1,6 @@
 import pytest
 
-from holdfast.verdict import Verdict, exit_code, fold, fold_parts
+from holdfast.spec.verdict import Verdict, exit_code, fold, fold_parts
 
 
 def test_the_worst_verdict_wins_in_the_fixed_order() -> None:

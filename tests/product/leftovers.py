@@ -1,4 +1,4 @@
-"""What a run has standing on this machine: processes, listening sockets and folders, as the kernel lists them.
+"""What a run has on this machine: processes, listening sockets and folders, as the kernel lists them.
 
 Tests run side by side, so a plain list before and after would show the neighbours' doings. What belongs to a run is
 known by the TMPDIR that it was started with, which a process keeps in its first environment, and by descent: Redis
@@ -27,7 +27,7 @@ class Standing:
     folders: frozenset[Path]
 
     def left(self) -> "Standing":
-        """What of it still stands."""
+        """Return what of it is still there."""
         return Standing(
             frozenset(process for process in self.processes if _process(process.pid) == process),
             self.sockets & _listening(),

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 HOLDFAST = Path(sys.executable).with_name("holdfast")
-PATIENCE = 120.0
-# By when a runner that was told to go is gone, and all that it had standing.
+TIMEOUT = 120.0
+# A runner that got a signal must have ended by then, and all that it started.
 SOON = 15.0
 
 
@@ -38,28 +38,28 @@ class Ended:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Ours, with a TMPDIR that marks every process of the run, however far it strays from its parents."""
+    """Return our environment with a TMPDIR that marks every process of the run, also one that left its parents."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
     return {**os.environ, "TMPDIR": str(scratch), "NO_COLOR": "1", "COLUMNS": "120"}
 
 
-def holdfast(folder: Path, *words: str, patience: float = PATIENCE) -> Ended:
+def holdfast(folder: Path, *words: str, within: float = TIMEOUT) -> Ended:
     done = subprocess.run(
         [HOLDFAST, *words],
         cwd=folder,
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=patience,
+        timeout=within,
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr, folder)
 
 
-def run(folder: Path, *words: str, only: tuple[str, ...] = (), patience: float = PATIENCE) -> Ended:
+def run(folder: Path, *words: str, only: tuple[str, ...] = (), within: float = TIMEOUT) -> Ended:
     chosen = [word for id_ in only for word in ("--only", id_)]
-    return holdfast(folder, "run", "admission", *chosen, "--results", "results", *words, patience=patience)
+    return holdfast(folder, "run", "admission", *chosen, "--results", "results", *words, within=within)
 
 
 def _heed_signals() -> None:
@@ -70,7 +70,7 @@ def _heed_signals() -> None:
 
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that goes on while the test does something to it; ended with the test, whatever happens."""
+    """Run a command while the test does something to it, and kill it when the test ends."""
     with subprocess.Popen(
         [HOLDFAST, *words],
         cwd=folder,
@@ -79,7 +79,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=_heed_signals,  # noqa: PLW1509 - no thread of ours is about
+        preexec_fn=_heed_signals,  # noqa: PLW1509 - this process has no other thread
     ) as process:
         try:
             yield process

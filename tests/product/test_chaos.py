@@ -16,7 +16,7 @@ import pytest
 from tests.product.running import HOLDFAST, Ended, environment, holdfast, started, until
 
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE = 300.0
+TIMEOUT = 300.0
 WITH_A_MUTANT_RELAY = """
 import holdfast.chaos.relay.server as server
 server.PROCESS = "tests.chaos.mutant_relay:main"
@@ -73,7 +73,7 @@ at = "2s"
 
 
 def chaos(folder: Path, *words: str) -> Ended:
-    return holdfast(folder, "chaos", "admission", *words, "--results", "results", patience=PATIENCE)
+    return holdfast(folder, "chaos", "admission", *words, "--results", "results", within=TIMEOUT)
 
 
 def faults(ended: Ended) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_a_relay_that_applies_nothing_leaves_every_scenario_inconclusive(tmp_pat
         env={**environment(tmp_path), "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
     ended = Ended(done.returncode, done.stdout, done.stderr, tmp_path)
@@ -173,7 +173,7 @@ def test_without_a_toxiproxy_the_remedy_is_told(tmp_path: Path) -> None:
         env={**environment(tmp_path), "HOME": str(tmp_path), "PATH": "/nowhere"},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
     assert done.returncode == 2
@@ -210,13 +210,13 @@ def test_a_toxiproxy_that_is_killed_ends_every_scenario_in_an_error(tmp_path: Pa
 
 
 def kill_when_in_use(relay: subprocess.Popen[str], url: str) -> None:
-    """As soon as a toxic stands on one of its proxies."""
+    """Kill the relay as soon as one of its proxies has a toxic."""
 
     def in_use() -> bool:
         with urllib.request.urlopen(f"{url}/proxies", timeout=5) as answer:  # noqa: S310 - ours
             return any(proxy["toxics"] for proxy in json.load(answer).values())
 
-    until(in_use, PATIENCE, "a toxic on a proxy")
+    until(in_use, TIMEOUT, "a toxic on a proxy")
     relay.kill()
 
 
@@ -227,7 +227,7 @@ def on_toxiproxy(folder: Path, url: str, *words: str) -> Ended:
         env={**environment(folder), "TOXIPROXY_URL": url},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr, folder)

@@ -1,4 +1,4 @@
-"""Targets that can't be worked with get a complete report in bounded time, and never a traceback of ours."""
+"""Targets that can't be worked with get a complete report in bounded time, and never a traceback of Holdfast."""
 
 import socket
 import time
@@ -34,7 +34,7 @@ def describe(folder: Path, url: str) -> str:
 
 def test_where_nothing_listens_one_sentence_says_so(tmp_path: Path) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody else does
+        taken.bind(("127.0.0.1", 0))  # bound and not listening, so that no other process does
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         began = time.monotonic()
         ended = run(tmp_path, "--target", describe(tmp_path, url), only=GROUPS)

@@ -1,4 +1,4 @@
-"""However the runner ends, the machine is as it was before, and what was found so far is told."""
+"""However the runner ends, the machine is as it was before, and what was found so far is reported."""
 
 import json
 import signal
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.reports.files import read_events
+from holdfast.run.events import CheckFinished, PlanMade
 from tests.product.leftovers import Standing, look
-from tests.product.running import PATIENCE, SOON, holdfast, started, until
+from tests.product.running import SOON, TIMEOUT, holdfast, started, until
 
 # Waits for most of a rate window while other checks end at once: there is a middle to be interrupted in.
 LONG, SHORT = "AD-RATE-03", "AD-ADMIT-01"
@@ -20,14 +21,14 @@ ANSWERED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def short_checks_have_ended(path: Path) -> bool:
     events = list(read_events(path)) if path.exists() else []
-    rows = [row for event in events if event["event"] == "plan" for row in event["rows"] if row["id"] == SHORT]
-    planned = {check for row in rows for part in row["parts"] for check in part["checks"]}
-    return bool(planned) and planned <= {event["check"] for event in events if event["event"] == "check.finished"}
+    rows = [row for event in events if isinstance(event, PlanMade) for row in event.rows if row.id == SHORT]
+    planned = {check for row in rows for part in row.parts for check in part.checks}
+    return bool(planned) and planned <= {event.check for event in events if isinstance(event, CheckFinished)}
 
 
 def in_the_middle(folder: Path, runner: subprocess.Popen[str]) -> Standing:
-    """Some checks have ended, others wait; what stands now must be gone later."""
-    until(lambda: short_checks_have_ended(folder / "results" / "events.jsonl"), PATIENCE, "the short checks have ended")
+    """Some checks have ended, others wait; what is there now must be gone later."""
+    until(lambda: short_checks_have_ended(folder / "results" / "events.jsonl"), TIMEOUT, "the short checks have ended")
     standing = look(folder / "scratch")
     assert runner.pid in {process.pid for process in standing.processes}
     assert len(standing.processes) >= 6, "the runner, its guardian, three nodes and their Redis"
@@ -90,7 +91,7 @@ def test_a_killed_runner_leaves_nothing_but_its_events_which_can_be_reported(tmp
 @pytest.mark.parametrize("signum", [*ANSWERED, signal.SIGKILL])
 def test_a_run_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path, signum: signal.Signals) -> None:
     with started(tmp_path, *WORDS) as runner:
-        until(lambda: bool(look(tmp_path / "scratch").folders), PATIENCE, "the run has a folder")
+        until(lambda: bool(look(tmp_path / "scratch").folders), TIMEOUT, "the run has a folder")
         before = look(tmp_path / "scratch")
         runner.send_signal(signum)
         output, _ = runner.communicate(timeout=SOON)

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from holdfast.target import builtin_path
+from holdfast.reports.files import write_all
+from holdfast.reports.schema import FOLDER
+from holdfast.target.descriptor import builtin_path
 from tests.product.browser import Page, page
 from tests.product.running import run
+from tests.reports.streams import KILLED, OPEN, SURVIVOR, lines, mutant_run
 
+SCHEMAS = ("events.schema.json", "results.schema.json")
 SHOWN = "[...document.querySelectorAll('.row')].filter((row) => row.offsetParent !== null)"
 LISTED = f"{SHOWN}.map((row) => [row.id, row.dataset.verdict, row.dataset.level])"
 
@@ -31,24 +36,39 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-def in_a_browser(look: Callable[[Page, dict[str, Any]], Awaitable[None]]) -> Callable[[Path], None]:
-    """The test with the page open; whatever it does there must log nothing and ask the network for nothing."""
+def test_what_the_run_wrote_keeps_to_the_schemas(results: Path) -> None:
+    events, document = (Draft202012Validator(json.loads((FOLDER / name).read_text())) for name in SCHEMAS)
+    for line in (results / "events.jsonl").read_text().splitlines():
+        events.validate(json.loads(line))
+    document.validate(json.loads((results / "results.json").read_text()))
+
+
+Look = Callable[[Page, dict[str, Any]], Awaitable[None]]
+
+
+def see(folder: Path, look: Look, *, width: int = 1280) -> None:
+    """Opens the report and looks at it; whatever that does must log nothing and ask the network for nothing."""
+    document = json.loads((folder / "results.json").read_text())
+    url = (folder / "report.html").as_uri()
+
+    async def open_and_look() -> None:
+        async with page() as tab:
+            await tab.open(url, width=width)
+            await look(tab, document)
+            await asyncio.sleep(0.2)  # what a click started may come a moment later
+            await tab.evaluate("0")
+            assert tab.console == []
+            assert tab.requests == [url]
+
+    asyncio.run(open_and_look())
+
+
+def in_a_browser(look: Look) -> Callable[[Path], None]:
+    """The test of the real run's report."""
 
     @functools.wraps(look)
     def test(results: Path) -> None:
-        document = json.loads((results / "results.json").read_text())
-        url = (results / "report.html").as_uri()
-
-        async def open_and_look() -> None:
-            async with page() as tab:
-                await tab.open(url)
-                await look(tab, document)
-                await asyncio.sleep(0.2)  # what a click started may come a moment later
-                await tab.evaluate("0")
-                assert tab.console == []
-                assert tab.requests == [url]
-
-        asyncio.run(open_and_look())
+        see(results, look)
 
     # pytest looks for fixtures in the signature that wraps() points it to.
     del test.__wrapped__
@@ -117,3 +137,52 @@ async def test_a_row_opens_to_its_finding(tab: Page, document: dict[str, Any]) -
     opened = await tab.evaluate(text)
     for wanted in (row["finding"]["seen"], row["text"], row["finding"]["command"]):
         assert wanted in opened
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    """The report of a run of mutants, from a stream made by hand."""
+    (tmp_path / "events.jsonl").write_text(lines(mutant_run()))
+    write_all(tmp_path)
+    return tmp_path
+
+
+MUTANTS_SHOWN = f"{SHOWN}.map((row) => row.id)"
+
+
+def test_the_kill_matrix_is_filtered_and_searched_like_the_rows(matrix: Path) -> None:
+    async def look(tab: Page, document: dict[str, Any]) -> None:
+        assert await tab.evaluate(MUTANTS_SHOWN) == [mutant["id"] for mutant in document["mutants"]]
+        await press(tab, "survived")
+        assert await tab.evaluate(MUTANTS_SHOWN) == [SURVIVOR]
+        await press(tab, "not-judged")
+        assert await tab.evaluate(MUTANTS_SHOWN) == [SURVIVOR, OPEN]
+        await press(tab, "survived")
+        await press(tab, "not-judged")
+        await type_in(tab, "search", "test_a_burst_across", "input")
+        assert await tab.evaluate(MUTANTS_SHOWN) == [KILLED]
+        assert await tab.evaluate("document.getElementById('shown').innerText") == "1"
+
+    see(matrix, look)
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_kill_matrix_fits_the_window(matrix: Path, width: int) -> None:
+    async def look(tab: Page, _document: dict[str, Any]) -> None:
+        assert await tab.evaluate("document.documentElement.scrollWidth") == width
+        inside = (
+            f"[...document.querySelectorAll('.mutants *')].every((e) => e.getBoundingClientRect().right <= {width})"
+        )
+        assert await tab.evaluate(inside)
+
+    see(matrix, look, width=width)
+
+
+def test_a_link_to_a_hidden_mutant_shows_it(matrix: Path) -> None:
+    async def look(tab: Page, _document: dict[str, Any]) -> None:
+        await press(tab, "killed")
+        await tab.evaluate(f"document.querySelector('.cell[href=\"#{SURVIVOR}\"]').click()")
+        await tab.evaluate("new Promise((done) => setTimeout(done, 50))")
+        assert SURVIVOR in await tab.evaluate(MUTANTS_SHOWN)
+
+    see(matrix, look)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference.admission.mutants.registry import all_mutants
+from holdfast.reference.admission.mutants.table import all_mutants
 from tests.product.leftovers import look
 from tests.product.running import HOLDFAST, SOON, environment, holdfast, run, started, until
 
@@ -22,7 +22,7 @@ STANDING_TOGETHER = ("AD-ADMIT-01", "AD-STATE-01", "AD-SEC-05", "AD-ADMIT-06", "
 
 @contextmanager
 def served(folder: Path, *words: str, key: str = "admission") -> Iterator[str]:
-    """The descriptor of what stands; nothing stands any more afterwards."""
+    """Serve, yield the path of the descriptor, and make sure that the command ends when it gets SIGTERM."""
     descriptor = folder / "served.toml"
     with started(folder, "serve", key, *words, "--descriptor", str(descriptor)) as server:
         assert server.stdout is not None
@@ -34,7 +34,10 @@ def served(folder: Path, *words: str, key: str = "admission") -> Iterator[str]:
 
 
 def read_descriptor(server: subprocess.Popen[str]) -> str:
-    """It is printed once all stands, with an empty line behind it; so are its sections, but for the last."""
+    """Return the descriptor, which is printed once all nodes are ready.
+
+    An empty line follows it, and each of its sections; `[dialect]` is the last.
+    """
     assert server.stdout is not None
     lines: list[str] = []
     while not (lines and lines[-1] == "\n" and "[dialect]\n" in lines):
@@ -45,7 +48,7 @@ def read_descriptor(server: subprocess.Popen[str]) -> str:
 
 def test_a_served_mutant_fails_exactly_the_row_that_it_breaks(tmp_path: Path) -> None:
     with served(tmp_path, "--violate", "AD-RATE-03/1") as descriptor:
-        ended = run(tmp_path, "--target", descriptor, patience=WHOLE_PROFILE)
+        ended = run(tmp_path, "--target", descriptor, within=WHOLE_PROFILE)
         assert ended.code == 1, ended.text
         verdicts = ended.verdicts()
         failed = {id_ for id_, verdict in verdicts.items() if verdict in ("fail", "warn", "error")}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 INSTALL_DEADLINE = 300.0
-# The public packages whose import names two of our rooms would take, stood they at the top.
+# Public packages that have the import names of two of our rooms.
 NAMESAKES = ("proto-plus", "fixtures")
 IDENTIFY = "import fixtures, proto, holdfast.proto, holdfast.fixtures; print(proto.Message, fixtures.Fixture)"
 
@@ -54,7 +54,7 @@ def test_the_sdist_has_all_that_the_wheel_needs(tmp_path: Path) -> None:
     for needed in (
         "reports/templates/report.html.j2",
         "fixtures/targets/admission.toml",
-        "reference/admission/lua/now.lua",
+        "reference/admission/lua/shared/now.lua",
     ):
         assert f"holdfast/{needed}" in names
 

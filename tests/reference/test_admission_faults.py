@@ -1,4 +1,4 @@
-"""The admission reference while Redis stalls, breaks or forgets, and while nodes die."""
+"""The admission reference while Redis stalls, breaks or loses its data, and while nodes die."""
 
 import asyncio
 import signal
@@ -115,14 +115,14 @@ async def test_clients_of_a_killed_node_resume_on_another_one_at_once() -> None:
         joined = [await player.join(instance) for player in players]
         w.kill_node(0)
         for player, (answer, _) in zip(players, joined, strict=True):
-            for _ in range(3):  # a busy machine may need its ten seconds; the token waits
+            for _ in range(3):  # a busy machine may need the whole deadline; the token stays good
                 resumed = await player.connect(instance, 1, reconnectionToken=answer["reconnectionToken"])
                 if resumed["outcome"] != "timeout":
                     break
             assert resumed.get("sessionId") == answer["sessionId"], resumed
 
 
-async def test_a_node_told_to_stop_sends_its_clients_elsewhere_and_exits_with_0() -> None:
+async def test_a_node_that_is_stopped_sends_its_clients_elsewhere_and_exits_with_0() -> None:
     async with world(2) as w:
         instance = await w.instance(1)
         player = await w.player()

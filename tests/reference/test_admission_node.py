@@ -1,4 +1,4 @@
-"""The admission reference in real processes with a real Valkey: what its parts do together."""
+"""The admission reference in real processes with a real Valkey: what its components do together."""
 
 import asyncio
 import ssl

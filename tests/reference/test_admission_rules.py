@@ -7,9 +7,10 @@ import pytest
 
 from holdfast.reference.admission.http import segments
 from holdfast.reference.admission.identity import Identity
-from holdfast.reference.admission.redislink import RedisClock
 from holdfast.reference.admission.rules import MESSAGES, Rules
-from holdfast.reference.admission.settings import BadSetting, Settings, settings_from
+from holdfast.reference.admission.settings import Settings, settings_from
+from holdfast.reference.shared.redislink import RedisClock
+from holdfast.reference.shared.settings import BadSetting
 
 
 def rules(**given: object) -> Rules:
@@ -67,13 +68,14 @@ def test_a_build_sent_twice_has_to_be_right_twice() -> None:
 
 
 def test_only_failures_that_the_client_can_be_blamed_for_count() -> None:
-    counted = {reason for reason in MESSAGES if rules().counts_as_failure(reason)}
+    counted = set(rules().counted())
+    assert counted <= set(MESSAGES)
     free = {"RATE_LIMITED", "QUEUE_FULL", "DRAIN_MODE", "MAINTENANCE", "ALREADY_IN_SESSION", "TIMEOUT"}
     assert {"VERSION_MISMATCH", "INVALID_INSTANCE", "CHARACTER_SUSPENDED"} <= counted
     assert not counted & free
 
 
-def test_the_lock_stands_first_and_the_waiting_case_before_drain_and_cap() -> None:
+def test_the_lock_comes_first_and_the_waiting_case_before_drain_and_cap() -> None:
     for order in Rules.precedence.values():
         assert order[0] == "rate_lock"
         assert order.index("character_owned") < order.index("not_suspended") < order.index("build_current")
@@ -87,7 +89,7 @@ def test_two_intervals_of_silence_are_tolerated() -> None:
 
 
 @pytest.mark.parametrize(("lock_ms", "seconds"), [(60_000, 60), (59_001, 60), (1, 1), (0, 1)])
-def test_the_lock_time_is_told_in_whole_seconds_never_below_one(lock_ms: int, seconds: int) -> None:
+def test_the_lock_time_is_in_whole_seconds_and_never_below_one(lock_ms: int, seconds: int) -> None:
     assert rules().retry_after("RATE_LIMITED", lock_ms) == seconds
 
 
@@ -119,7 +121,7 @@ def test_credentials_are_bound_to_the_user_id() -> None:
     assert not identity.is_admin("é")
 
 
-def test_an_escaped_slash_stays_inside_its_part_of_the_path() -> None:
+def test_an_escaped_slash_stays_inside_its_segment_of_the_path() -> None:
     assert segments("/instances/bad%2Fid/connect?x=/y") == ["instances", "bad/id", "connect"]
 
 

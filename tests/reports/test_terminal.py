@@ -8,12 +8,12 @@ from rich.console import Console
 
 from holdfast.reports.finding import WIDTH, render_finding, transcript_lines
 from holdfast.reports.terminal import Terminal
-from holdfast.reports.text import between, cut, seconds, visible
+from holdfast.reports.text import as_json, between, cut, seconds, visible
+from holdfast.run.events import CheckWaiting, Event
 from tests.reports.streams import (
     EVIDENCE,
     RATE,
     STATE,
-    Event,
     begun,
     ended,
     finished,
@@ -153,7 +153,7 @@ def screen(events: Iterable[Event], now: float, width: int = 100) -> str:
 
 
 def test_the_live_screen_shows_what_each_check_waits_for() -> None:
-    waiting = {"event": "check.waiting", "check": RATE, "waiting_for": "the window to roll", "at": 2.0, "until_s": 7.0}
+    waiting = CheckWaiting(at=2.0, check=RATE, waiting_for="the window to roll", until_s=7.0)
     text = screen(
         [
             started(),
@@ -180,7 +180,7 @@ def test_the_live_screen_shows_eight_checks_and_counts_the_rest() -> None:
 
 
 def test_the_live_screen_fits_a_narrow_terminal() -> None:
-    long = {"event": "check.waiting", "check": RATE, "waiting_for": "ф" * 300, "until_s": None}
+    long = CheckWaiting(check=RATE, waiting_for="ф" * 300)
     text = screen([started(), plan(row("AD-RATE-03", part(1, [RATE]))), begun(RATE), long], now=1.0, width=40)
     assert all(cell_len(line) <= 40 for line in text.splitlines())
 
@@ -193,8 +193,8 @@ def test_live_and_plain_end_with_the_same_summary() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 110])
 def test_no_line_of_a_finding_is_wider_than_asked_except_what_is_to_be_copied(width: int) -> None:
-    wide = {**EVIDENCE, "verdict": "fail", "seen": "字" * 200, "reason": "word " * 60}
-    lines = render_finding([row("AD-RATE-03", title="x" * 200, text="字" * 200)], wide, width).splitlines()
+    wide = {**as_json(EVIDENCE), "verdict": "fail", "seen": "字" * 200, "reason": "word " * 60}
+    lines = render_finding([as_json(row("AD-RATE-03", title="x" * 200, text="字" * 200))], wide, width).splitlines()
     assert max(map(cell_len, lines)) <= width
 
 

@@ -1,1 +1,1 @@
-"""Chaos scenarios of the admission service: whole stories under fault, each named by the wire sheet (C1 … C14)."""
+"""Chaos scenarios of the admission service: long runs under faults, each named by the wire sheet (C1 … C14)."""

@@ -1,20 +1,21 @@
-"""Many calls at once, with the receipt that they really were under way at once."""
+"""Makes many calls at once, with a receipt that they really were in flight together."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
+from holdfast.check.faults import Faults
 from holdfast.conformance.admission.client import Admission
 from holdfast.conformance.admission.wire import Answer
-from holdfast.fault import Receipt
-from holdfast.faults import Faults
+from holdfast.target.fault import Receipt
 
 Call = Callable[[], Coroutine[Any, Any, Answer]]
-# A burst of which fewer were ever in flight together is a queue of single calls.
+# If a smaller share was ever in flight together, it was a sequence of single calls and no burst.
 TOGETHER = 0.25
 
 
 async def burst(admission: Admission, faults: Faults, calls: Sequence[Call], subject: str) -> list[Answer]:
+    """Makes all calls at once and returns the answers in order. Raises Inconclusive if they were no burst."""
     async with faults.stimulus(f"{len(calls)} at once", subject) as window:
         answers = await admission.parallel([partial(call) for call in calls], at_once=len(calls))
         most = _most_in_flight(answers)

@@ -4,26 +4,27 @@ import math
 from contextlib import AsyncExitStack
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, moment, outcomes
+from holdfast.check.faults import Faults
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, outcomes
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.scenarios.bursts import burst
 from holdfast.conformance.admission.wire import queued, refused, success
-from holdfast.fault import Receipt
-from holdfast.faults import Faults
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
+from holdfast.conformance.shared.wire import moment
+from holdfast.target.fault import Receipt
 
 FAULTS = ("chaos.latency", "multi_node")
 DOUBLE, INSTANCES = 120, 5
 CROWD, PLACES = 200, 10
 WAITING = 20
-# Where failures begin, as a share of the window before a border: the last of them fall behind it.
+# When failures begin, as a share of the window before a border; the last ones come after it.
 BEFORE = 0.1
 
 
 async def _jitter(admission: Admission, faults: Faults, stack: AsyncExitStack) -> None:
-    """Each node's way to Redis of another length at every command, so that no order comes of itself."""
+    """Delays each node's commands to Redis by a random time, so that no order arises by itself."""
     hop = admission.T.redis_hop
     for node in admission.nodes:
         await stack.enter_async_context(faults.during("delay", f"{node}-redis", seconds=hop, jitter=hop / 2))
@@ -43,7 +44,7 @@ async def test_c01_double_admit(admission: Admission, faults: Faults) -> None:
         answers = await burst(admission, faults, calls, "connects of one character")
     seen = outcomes(answers)
     expect(seen.get("success", 0), 1, why=f"successes among {seen}")
-    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="what the others heard")
+    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="the other answers")
 
 
 @verifies("AD-ADMIT-03", part=2, isolation="quiet", busy=True, needs=FAULTS, waits="attempt_deadline + 3*recovery")
@@ -62,7 +63,7 @@ async def test_c02_oversell(admission: Admission, faults: Faults, T: SpecTime) -
 
 @verifies("AD-DRAIN-03", isolation="quiet", busy=True, needs=FAULTS, waits="3*recovery + 5*promote_within")
 async def test_c13_drain_under_fire(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """Drain is switched on amid two hundred connects: the queue grows no more, and empties in its order."""
+    """Drain is switched on during two hundred connects: the queue grows no more, and empties in its order."""
     arena = await admission.instance(capacity=1)
     held = await arena.hold()
     line = await arena.line_up(WAITING)
@@ -121,6 +122,6 @@ async def test_c14_minute_border(admission: Admission, faults: Faults, T: SpecTi
 
 
 async def _server_ahead(admission: Admission) -> float:
-    """How far Redis's clock, which a limiter may count by, is ahead of our monotonic one."""
+    """Returns how far Redis's clock, which a limiter may use, is ahead of our monotonic one."""
     asked = admission.T.now()
     return await admission.keys().now() - asked.hi

@@ -1,20 +1,21 @@
-"""Nodes and clients that fail (C9 … C12): killed, skewed, cut off; sessions come back, the line stays in order."""
+"""Nodes and clients that fail (C9 … C12): killed, skewed, cut off. Sessions resume, the line stays in order."""
 
 import asyncio
 from functools import partial
 
-from holdfast.check import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance, moment
+from holdfast.check.faults import Faults
+from holdfast.check.finding import Finding, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
+from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, success
-from holdfast.faults import Faults
-from holdfast.finding import Finding, expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.wire import moment
 
 SOCKETS, ARRIVING = 50, 16
 KILLS, PLACES, LINE = 10, 3, 40
-# Seconds of the spec's time that clocks are off.
+# How far clocks are off, in the spec's seconds.
 SKEW = 300
 ROUNDS, WATCHED = 5, 10
 
@@ -23,7 +24,7 @@ ROUNDS, WATCHED = 5, 10
     "AD-RECON-10", part=2, isolation="disruptive", nodes=2, busy=True, waits="recovery_never + stale_reclaim_grace"
 )
 async def test_c09_node_crash(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """Fifty sockets on a node that is killed: all with a token come back through the other, the rest are cleaned."""
+    """Fifty sockets on a node that is killed: all with a token resume through the other, the rest are cleaned up."""
     a, b = admission.nodes[:2]
     arena, people = await admission.instance(capacity=SOCKETS, node=b), await admission.characters(SOCKETS)
     held = await admission.parallel([partial(arena.hold, each, node=a) for each in people], at_once=ARRIVING)
@@ -56,13 +57,13 @@ async def _resume(arena: Instance, T: SpecTime, held: Held, node: str, since: Mo
 
 @verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, busy=True, waits="3*recovery + 15*prompt")
 async def test_c10_crash_in_promotion(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """Ten kills while slots change hands: nobody of the line is lost, nobody gets two."""
+    """Ten kills while slots change hands: nobody of the line is lost, and nobody gets two slots."""
     arena = await admission.instance(capacity=PLACES)
     inside = [(held.character, held.answer.session_id) for held in [await arena.hold() for _ in range(PLACES)]]
     line = await arena.line_up(LINE)
     for _ in range(KILLS):
         leaving = admission.beside(_leave_all(arena, inside))
-        await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be under way")
+        await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be in flight")
         async with faults.during("kill", admission.nodes[0]):
             await leaving
         await _leave_all(arena, inside)  # once more, for those whose leave the kill cut off
@@ -84,8 +85,8 @@ async def _moved_in(arena: Instance, line: list[Character], T: SpecTime) -> list
         polls = await asyncio.gather(*(arena.status(character) for character in near))
         if lost := [each.id for each, poll in zip(near, polls, strict=True) if poll.status == 404]:
             raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
-        told = zip(near, polls, strict=True)
-        moved = [(each, poll.session_id) for each, poll in told if poll.fields.get("state") == "admitted"]
+        pairs = zip(near, polls, strict=True)
+        moved = [(each, poll.session_id) for each, poll in pairs if poll.fields.get("state") == "admitted"]
         return moved if len(moved) >= PLACES else None
 
     moved, _ = await T.until(look, give_up=T.recovery_never, what="the promotions after the restart")
@@ -122,7 +123,7 @@ async def test_c11_skew(admission: Admission, faults: Faults, T: SpecTime) -> No
 
 @verifies("AD-POLL-04", isolation="disruptive", nodes=1, needs=("chaos.latency", "chaos.partition"), waits="6*recovery")
 async def test_c12_client_loss(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """The way between clients and node breaks again and again: sessions resume by token, positions never rise."""
+    """The link between clients and node breaks again and again: sessions resume by token, positions never rise."""
     node = admission.nodes[0]
     arena, (player, *line) = await admission.instance(capacity=1), await admission.characters(1 + WATCHED)
     session = await arena.admit(player)

@@ -2,18 +2,18 @@
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.faults import service_back
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, queued, refused, success, timed_out, unavailable
-from holdfast.faults import Faults
-from holdfast.finding import Finding, Inconclusive, expect
-from holdfast.spectime import SpecTime
 
 FAULTS = ("chaos.latency", "chaos.partition", "chaos.redis")
 PLAYERS, NEWCOMERS, CUTS = 5, 10, 3
-# In heartbeat intervals: regular by any reading.
+# Heartbeat period in heartbeat intervals: regular under every reading.
 CADENCE = 0.9
 
 
@@ -24,7 +24,7 @@ async def _play(arena: Instance, count: int, node: str | None = None) -> list[He
 
 @verifies("AD-OUT-03", isolation="disruptive", nodes=1, needs=FAULTS, waits="outage_long + janitor_check + recovery")
 async def test_c05_long_outage(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """Three heartbeat intervals without Redis, sockets beating: no janitor takes them for dead afterwards."""
+    """Three heartbeat intervals without Redis, sockets beating: no cleanup removes them afterwards."""
     arena = await admission.instance()
     playing, every = await _play(arena, PLAYERS), CADENCE * T.heartbeat_interval
     async with faults.during("cut", f"{admission.nodes[0]}-redis") as window:
@@ -42,7 +42,7 @@ async def test_c05_long_outage(admission: Admission, faults: Faults, T: SpecTime
 
 @verifies("AD-OUT-05", isolation="disruptive", nodes=1, needs=FAULTS, waits="3*recovery")
 async def test_c06_redis_back_empty(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """Redis loses everything while two play on the two places: within recovery nobody is doubled, nothing oversold."""
+    """Redis loses everything while both slots are taken: within recovery no session or slot is given twice."""
     arena = await admission.instance(capacity=2)
     playing, newcomers = await _play(arena, 2), await admission.characters(NEWCOMERS)
     for held in playing:
@@ -61,7 +61,7 @@ async def test_c06_redis_back_empty(admission: Admission, faults: Faults, T: Spe
 
 
 async def _registered_again(admission: Admission, arena: Instance, people: list[Character]) -> None:
-    """What an operator would do; the service may need a moment before it takes it."""
+    """Registers the instance again, as an operator would; waits until the service accepts it."""
 
     async def taken() -> bool:
         try:
@@ -105,13 +105,13 @@ async def test_c07_partition_one_node(admission: Admission, faults: Faults, T: S
 
 @verifies("AD-OUT-04", isolation="disruptive", nodes=1, busy=True, needs=FAULTS, waits="6*recovery")
 async def test_c08_reply_loss(admission: Admission, faults: Faults, T: SpecTime) -> None:
-    """The link breaks between command and reply under load: one more try each, and each has exactly one session."""
+    """The link breaks between command and reply under load; after one more try each has exactly one session."""
     arena, free = await admission.instance(capacity=CUTS * NEWCOMERS), await admission.instance()
     people, probes = await admission.characters(CUTS * NEWCOMERS), await admission.characters(CUTS)
-    way, lost = f"{admission.nodes[0]}-redis", list[Character]()
+    link, lost = f"{admission.nodes[0]}-redis", list[Character]()
     for number, probe in enumerate(probes):
         crowd = people[number * NEWCOMERS : (number + 1) * NEWCOMERS]
-        answers = await _without_replies(admission, faults, arena, crowd, way)
+        answers = await _without_replies(admission, faults, arena, crowd, link)
         lost += [each for each, answer in zip(crowd, answers, strict=True) if answer.outcome != "success"]
         await service_back(free, probe, since=T.now())
     if not lost:
@@ -125,10 +125,10 @@ async def test_c08_reply_loss(admission: Admission, faults: Faults, T: SpecTime)
 
 
 async def _without_replies(
-    admission: Admission, faults: Faults, arena: Instance, crowd: list[Character], way: str
+    admission: Admission, faults: Faults, arena: Instance, crowd: list[Character], link: str
 ) -> list[Answer]:
-    """Redis runs what reaches it; its answers are held, then lost with the connection."""
-    async with faults.during("lose", way):
+    """Connects the crowd; Redis runs the commands, but its answers are held and then lost with the connection."""
+    async with faults.during("lose", link):
         answers = asyncio.gather(*(arena.connect(character) for character in crowd))
         await admission.T.sleep(admission.T.deadline_slack, "the connects to reach Redis")
     return await answers

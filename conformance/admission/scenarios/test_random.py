@@ -1,21 +1,21 @@
-"""Schedules drawn from a seed, under many clients whose history must keep the rules whatever was struck."""
+"""Faults drawn from a seed, under many clients whose history must keep the invariants whatever the faults are."""
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import expect
+from holdfast.check.history import Recorder
+from holdfast.check.invariants import at_most, require
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import service_back
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused
-from holdfast.faults import Faults
-from holdfast.finding import expect
-from holdfast.history import Recorder
-from holdfast.invariants import at_most, require
-from holdfast.spectime import SpecTime
 
-# What else a target offers is drawn from, too.
+# At least these; faults of whatever else a target offers are drawn too.
 FAULTS = ("chaos.latency", "chaos.partition")
-# Seconds of the spec's time: shorter than a silent session lives, so that none ends but by its client.
+# In the spec's seconds; shorter than a silent session lives, so that sessions end only by their clients.
 STORM = 40
 CLIENTS, PLACES = 12, 5
 
@@ -47,7 +47,7 @@ async def test_random_storm(admission: Admission, faults: Faults, T: SpecTime, d
 
 
 async def _kept(arena: Instance, character: Character, held: Answer | None) -> None:
-    """A session that was given and not left is still there, unless it was silent for too long by now."""
+    """Raises Finding if a session that was given and not left is gone, unless it may have gone stale by now."""
     T = arena.admission.T
     if held is None or T.now().hi > held.sent + T.stale_limit - T.slack:
         return
@@ -57,7 +57,7 @@ async def _kept(arena: Instance, character: Character, held: Answer | None) -> N
 async def _client(
     arena: Instance, character: Character, recorder: Recorder, over: asyncio.Event, turn: int
 ) -> Answer | None:
-    """Enters and leaves until the storm is over; the answer that gave it the session which it then holds, if any."""
+    """Enters and leaves until the storm is over; returns the answer that gave the session it then holds, if any."""
     admission, held = arena.admission, None
     while not over.is_set():
         node = admission.nodes[turn % len(admission.nodes)]
@@ -81,12 +81,12 @@ async def _enter(arena: Instance, character: Character, recorder: Recorder, node
             call.failed(answer.reason)
     if answer.outcome == "queued":
         await arena.unqueue(character, node=node)
-    # Promoted before it could leave the line, or admitted by an attempt of which it never heard.
+    # Promoted before it could leave the line, or admitted by an attempt whose answer was lost.
     with recorder.operation(character.id, "enter", arena.id) as call:
-        told = await arena.status(character, node=node)
-        if told.session_id:
-            call.ok(told.session_id)
-            return told
+        poll = await arena.status(character, node=node)
+        if poll.session_id:
+            call.ok(poll.session_id)
+            return poll
         call.failed("not admitted")
     return None
 

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import in_time, service_back
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.wire import Answer, refused, success, timed_out, unavailable
-from holdfast.faults import Faults
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
 
 FAULTS = ("chaos.latency", "chaos.partition", "chaos.redis")
 ATTEMPTS = 20
@@ -40,7 +40,7 @@ async def _decided_in_time(arena: Instance, people: list[Character], T: SpecTime
     answers = await asyncio.gather(*(arena.connect(character) for character in people))
     for answer in answers:
         in_time(T, answer, sent=sent, what="the answer to an attempt under the fault")
-        expect(answer, success(), timed_out(), unavailable(), why="decided, one way or the other")
+        expect(answer, success(), timed_out(), unavailable(), why="decided, whatever the outcome")
     return answers
 
 

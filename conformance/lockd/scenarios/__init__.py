@@ -1,1 +1,1 @@
-"""Chaos scenarios of lockd: whole stories under fault, in the order of the wire sheet (C1 … C14)."""
+"""Chaos scenarios of lockd: long runs under faults, in the order of the wire sheet (C1 … C14)."""

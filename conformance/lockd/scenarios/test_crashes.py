@@ -1,13 +1,17 @@
-"""Nodes that end, in every way there is (C1 … C4, C9, C13, C14)."""
+"""Nodes that are killed, stopped, paused or leave (C1 … C4, C9, C13, C14)."""
 
 import asyncio
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.quorum import nobody_until, survivor_leads
-from holdfast.conformance.lockd.scenarios.stories import (
+from holdfast.conformance.lockd.quorum import nobody_leads, survivor_leads
+from holdfast.conformance.lockd.scenarios.steps import (
     HASH,
     decide,
     decided_again,
@@ -16,18 +20,14 @@ from holdfast.conformance.lockd.scenarios.stories import (
     together_again,
 )
 from holdfast.conformance.lockd.wire import ok, participant, refused
-from holdfast.fault import Receipt
-from holdfast.faults import Faults
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
+from holdfast.target.fault import Receipt
 
 ROUNDS = 5
 
 
 @verifies("TC-ELECT-07", part=2, isolation="disruptive", waits="cluster_leader_max + lease_settled_max + rejoin_max")
 async def test_c01_leader_killed(lockd: Lockd, faults: Faults) -> None:
-    """First the dead leader is named, then there is none, then a later term decides."""
+    """At first nodes name the dead leader, then none, then one of a later term decides."""
     _, leader = await lockd.cluster()
     old = lockd.at(leader.endpoint)
     survivors = lockd.others(old)
@@ -74,10 +74,10 @@ async def test_c03_leader_leaves(lockd: Lockd, faults: Faults, T: SpecTime) -> N
 
 @verifies("TC-STEP-07", part=2, isolation="disruptive", waits="cluster_leader_max + 2*lease_settled_max + heal_max")
 async def test_c04_leader_paused(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
-    """A leader that slept through its lease decides nothing under its old term when it wakes."""
+    """A leader that was paused for its whole lease decides nothing under its old term when it resumes."""
     _, leader = await lockd.cluster()
     old, txn = lockd.at(leader.endpoint), lockd.txn()
-    await lockd.leader(old)  # so that a connection stands
+    await lockd.leader(old)  # so that a connection is open
     async with faults.during("stop", old) as window:
         stopped = Moment(window.asked, window.in_force)
         new = await succeeded(lockd, lockd.others(old), leader, "lease_settled_max", stopped)
@@ -96,13 +96,13 @@ async def test_c04_leader_paused(lockd: Lockd, faults: Faults, T: SpecTime) -> N
 
 @verifies("TC-STEP-05", part=2, isolation="disruptive", waits="cluster_leader_max + survivor_leads_max + rejoin_max")
 async def test_c09_two_of_three_killed(lockd: Lockd, faults: Faults) -> None:
-    """The leader steps down with its lease, nobody leads until the dead have expired, then the survivor alone."""
+    """The leader steps down with its lease; nobody leads until the dead have expired; then the survivor leads alone."""
     _, leader = await lockd.cluster()
     kept = lockd.at(leader.endpoint)
     one, two = lockd.others(kept)
     async with faults.during("kill", one), faults.during("kill", two) as last:
         killed = Moment(last.asked, last.in_force)
-        await nobody_until(lockd, kept, killed)
+        await nobody_leads(lockd, kept, killed)
         expect(await decide(lockd, kept), refused("tc_unavailable"), why="a decision without a quorum")
         await survivor_leads(lockd, kept, killed)
         expect(await decide(lockd, kept), ok(state="commit"), why="the survivor decides alone")
@@ -131,7 +131,7 @@ async def test_c13_rolling_restart(lockd: Lockd, faults: Faults, T: SpecTime) ->
 
 @verifies("TC-RM-07", part=2, isolation="disruptive", waits="cluster_leader_max + 5*(rm_call_max + rejoin_max)")
 async def test_c14_peer_killed_during_register(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
-    """Killed amid a change, at another moment each time: the change is on all live nodes or on none."""
+    """Kills a node during a change, at a different moment each time: the change is on all live nodes or on none."""
     await lockd.cluster()
     a, b, c = lockd.nodes
     server = lockd.authority.server(name="x")
@@ -141,7 +141,7 @@ async def test_c14_peer_killed_during_register(lockd: Lockd, faults: Faults, T: 
         await asyncio.sleep(lockd.context.random.random() * T.clock_slack / 10)
         async with faults.during("kill", c):
             answer = await changing
-            expect(answer, ok(), refused("tc_rm_replication_failed"), why="the change that was under way")
+            expect(answer, ok(), refused("tc_rm_replication_failed"), why="the change during the kill")
             there = await same_entries(lockd, [a, b], "undo_max", T.now())
-            expect(endpoint in there, answer.ok, why="in force if, and only if, the caller was told so")
+            expect(endpoint in there, answer.ok, why="in force if, and only if, the answer said so")
         await together_again(lockd, T.now())

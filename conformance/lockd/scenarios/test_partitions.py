@@ -1,16 +1,20 @@
-"""Ways between nodes that break (C5 … C8), or are slow (C10, C11) or unreliable (C12)."""
+"""Links between nodes that break (C5 … C8), are slow (C10, C11) or unreliable (C12)."""
 
 import asyncio
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import permutations
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import expect
+from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.quorum import isolate, isolated_leader
-from holdfast.conformance.lockd.scenarios.stories import (
+from holdfast.conformance.lockd.scenarios.steps import (
     HASH,
     decide,
     lists_equal,
@@ -19,13 +23,9 @@ from holdfast.conformance.lockd.scenarios.stories import (
     unchanged,
 )
 from holdfast.conformance.lockd.wire import ok, refused
-from holdfast.faults import Faults
-from holdfast.finding import expect
-from holdfast.spectime import SpecTime
-from holdfast.timeline import Moment
 
 FAULTS = ("chaos.partition", "chaos.latency", "multi_node")
-# Of the spec's time, so that a hop stays as short against the leases as it is at the spec's own.
+# In the spec's seconds: a hop keeps its proportion to the leases at every time scale.
 HOP, FAR = 0.3, 6.0
 RESETS, PAIRS = 12, 6
 STRETCHES = 20
@@ -59,13 +59,13 @@ async def test_c05_leader_unheard(lockd: Lockd, faults: Faults, T: SpecTime) -> 
 
 @verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + heal_max")
 async def test_c06_leader_isolated(lockd: Lockd, faults: Faults) -> None:
-    """Refused in both directions."""
+    """Connections are refused in both directions."""
     await isolated_leader(lockd, faults, "refuse", "lease_settled_max")
 
 
 @verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + blackhole_max + heal_max")
 async def test_c07_leader_in_a_black_hole(lockd: Lockd, faults: Faults) -> None:
-    """Nothing is refused and nothing comes back, so every call has to run into its limit."""
+    """Bytes are swallowed in both directions, so every call runs into its timeout."""
     await isolated_leader(lockd, faults, "stall", "blackhole_max")
 
 
@@ -101,7 +101,7 @@ async def test_c08_follower_isolated(lockd: Lockd, faults: Faults, T: SpecTime) 
     waits="cluster_leader_max + 20*(two_leader_ttl + clock_slack)",
 )
 async def test_c10_all_ways_slow(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
-    """Ten minutes on slow ways: no leader change, no list that loses anybody.
+    """Ten minutes on slow links: no leader change, and no list that loses a member.
 
     In stretches: a server hangs up on a canary that stays silent in its handshake for too long.
     """
@@ -129,8 +129,8 @@ async def test_c11_one_node_far_away(lockd: Lockd, faults: Faults, T: SpecTime) 
     async with AsyncExitStack() as stack:
         begun = T.now()
         for other in (leading, near):
-            for way in (f"{far}-{other}", f"{other}-{far}"):
-                await stack.enter_async_context(faults.during("delay", way, seconds=T.scaled(FAR)))
+            for link in (f"{far}-{other}", f"{other}-{far}"):
+                await stack.enter_async_context(faults.during("delay", link, seconds=T.scaled(FAR)))
         answer = await _register(lockd, leading, nowhere(1))
         expect(answer, refused("tc_rm_replication_failed"), why="one member is too slow")
         sent, seen = Moment(answer.sent, answer.sent), Moment(answer.received, answer.received)
@@ -143,13 +143,13 @@ async def test_c11_one_node_far_away(lockd: Lockd, faults: Faults, T: SpecTime) 
 
 @verifies("TC-INV-02", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + 2*rm_fallback_max")
 async def test_c12_resets_under_churn(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
-    """Connections break while the registry changes; once it is quiet a repeated register is in force everywhere."""
+    """Connections break while the registry changes; once they hold, a repeated register is in force everywhere."""
     await lockd.cluster()
-    ways = [f"{one}-{other}" for one, other in permutations(lockd.nodes, 2)]
+    links = [f"{one}-{other}" for one, other in permutations(lockd.nodes, 2)]
     over = asyncio.Event()
     churning = [lockd.beside(_churn(lockd, turn, over)) for turn in range(PAIRS)]
     for _ in range(RESETS):
-        async with faults.during("cut", lockd.context.random.choice(ways)):
+        async with faults.during("cut", lockd.context.random.choice(links)):
             await T.sleep(T.scaled(HOP), "calls under the cut")
     over.set()
     await asyncio.gather(*churning)

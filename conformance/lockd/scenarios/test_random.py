@@ -1,26 +1,26 @@
-"""Schedules drawn from a seed, while everybody is asked who leads and decisions are asked for everywhere."""
+"""Faults drawn from a seed, while every node is asked who leads and for decisions."""
 
 import asyncio
 import math
 from functools import partial
 
-from holdfast.check import verifies
+from holdfast.check.faults import Faults
+from holdfast.check.finding import Finding, Unsafe, expect
+from holdfast.check.history import Recorder
+from holdfast.check.invariants import monotonic_tokens, one_leader_per_term, require
+from holdfast.check.spectime import SpecTime
+from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.scenarios.stories import together_again
+from holdfast.conformance.lockd.scenarios.steps import together_again
 from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
-from holdfast.fault import Strength
-from holdfast.faults import Faults
-from holdfast.finding import Finding, Unsafe, expect
-from holdfast.history import Recorder
-from holdfast.invariants import monotonic_tokens, one_leader_per_term, require
-from holdfast.spectime import SpecTime
+from holdfast.target.fault import Strength
 
 FAULTS = ("chaos.latency", "chaos.partition", "multi_node")
 # Seconds of the spec's time. A strike with its proof is over within one leader TTL and the next one not before another,
 # so that at most one announce is missed: two halves that each believe to be all there is may both lead, by the spec.
 STORM = 110
-# By each node in a leader TTL.
+# How often each node is asked per leader TTL.
 LOOKS = 10
 STRIKES = Strength(strikes=3, longest=10, rest=20, apart=True)
 

@@ -1,12 +1,12 @@
-"""Violations of the admission rows that say who is refused, with which code, and in which order."""
+"""Violations of the rows about who is refused, with which code, and in which order."""
 
 from typing import Any, ClassVar
 
 from holdfast.reference.admission.attempts import Attempt, Attempts
 from holdfast.reference.admission.http import NOBODY, Http
 from holdfast.reference.admission.identity import Identity
-from holdfast.reference.admission.mutants.registry import violates, violation
 from holdfast.reference.admission.mutants.rescripted import Lua, Rescripted, ahead
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.verdicts import Record, Verdict
 
@@ -34,7 +34,7 @@ class DefaultUser(Identity):
 
 @violates("AD-ADMIT-06", 2, "The empty string is accepted as a character id.")
 class EmptyCharacter(Http):
-    """It goes the way of every other id, and is not found."""
+    """It is looked up like every other id, and not found."""
 
     def character_of(self, attempt: Attempt, value: Any) -> str:
         return NOBODY if value == "" else super().character_of(attempt, value)
@@ -75,7 +75,7 @@ end"""
     },
 )
 
-# Who is queued with a wrong build is dropped when its turn comes.
+# A character that was queued with a wrong build is dropped when its turn comes.
 violation(
     "AD-ADMIT-07",
     2,

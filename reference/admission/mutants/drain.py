@@ -1,13 +1,13 @@
-"""Violations of the drain mode rows."""
+"""Violations of the rows about drain mode."""
 
 from typing import Any, ClassVar
 
 from aiohttp import web
 
 from holdfast.reference.admission.admin import Admin
-from holdfast.reference.admission.calls import Calls
-from holdfast.reference.admission.mutants.registry import violates, violation
+from holdfast.reference.admission.follow_ups import FollowUps
 from holdfast.reference.admission.mutants.rescripted import Rescripted, ahead
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.verdicts import Record, Verdict
 
@@ -71,7 +71,7 @@ end"""
 
 
 @violates("AD-DRAIN-02", 5, "Status polls of a draining instance answer 503.")
-class NoPolls(Calls):
+class NoPolls(FollowUps):
     async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         draining = (await self.node.store.run("drain_modes", {}))["instances"]
         if instance_id in {each["instanceId"] for each in draining}:
@@ -103,7 +103,7 @@ class TestedBefore(Rescripted):
         return await super().decide(facts | {"draining": draining == 1})
 
 
-# Off is never looked for: once a node has seen the flag, it goes on draining.
+# Once a node has seen the flag it goes on draining, since it never looks whether the flag is gone.
 violation(
     "AD-DRAIN-03",
     4,

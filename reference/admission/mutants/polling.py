@@ -1,17 +1,17 @@
-"""Violations of the queue status rows."""
+"""Violations of the rows about queue status."""
 
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from holdfast.reference.admission.calls import Calls
+from holdfast.reference.admission.follow_ups import FollowUps
 from holdfast.reference.admission.http import Http
-from holdfast.reference.admission.mutants.registry import violates, violation
-from holdfast.reference.admission.redislink import Call
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.verdicts import Record, Status, Verdict
 from holdfast.reference.admission.wire import Refusal
+from holdfast.reference.shared.redislink import Call
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -71,7 +71,7 @@ class CadenceByPosition(Http):
 
 
 @violates("AD-POLL-03", 1, "Polls pass through the attempt limiter and lock the user after 5.")
-class PollsAreLimited(Calls):
+class PollsAreLimited(FollowUps):
     async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         """To the limiter a poll is an attempt that names no character."""
         facts = self.node.attempts.facts(self.node.http.received(request, instance_id), self.user(request, instance_id))
@@ -81,14 +81,14 @@ class PollsAreLimited(Calls):
 
 
 @violates("AD-POLL-03", 2, "Each poll adds to connection_attempt_total.")
-class PollsAreCounted(Calls):
+class PollsAreCounted(FollowUps):
     async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         self.node.metrics.count_attempt("queued")
         return await super().status(request, instance_id)
 
 
 @violates("AD-POLL-03", 3, "Each poll refreshes the entry's timestamp as a keep-alive.")
-class KeepAlive(Calls):
+class KeepAlive(FollowUps):
     async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         answer = await super().status(request, instance_id)
         queue = f"{self.node.settings.prefix}queue:pending:{instance_id}"
@@ -156,7 +156,7 @@ class ToldOnce(Store):
 
 
 @violates("AD-POLL-06", 1, "Enabling push disables the status endpoint.")
-class PushOnly(Calls):
+class PushOnly(FollowUps):
     async def status(self, request: web.BaseRequest, instance_id: str) -> web.Response:
         if self.node.settings.push:
             raise Refusal(404, "NOT_FOUND")

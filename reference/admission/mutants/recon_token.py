@@ -1,7 +1,7 @@
-"""Violations of the reconnection rows: the token."""
+"""Violations of the rows about the reconnection token."""
 
-from holdfast.reference.admission.mutants.registry import violates, violation
 from holdfast.reference.admission.mutants.split import RECORD, Split
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.verdicts import Status
 
@@ -26,7 +26,7 @@ class PromotedWithoutToken(Store):
         return found
 
 
-# What the record no longer says is read from the session.
+# What the record lacks is read from the session.
 violation(
     "AD-RECON-01",
     3,
@@ -197,7 +197,7 @@ end""",
 
 @violates("AD-RECON-07", 4, "Reading and deleting the token are separate commands, so two presentations win.")
 class ReadThenDelete(Split):
-    """Everything else that a reconnect does is as atomic as ever."""
+    """Everything else that a reconnect does stays atomic."""
 
     record = f"""
 local command, name = ...

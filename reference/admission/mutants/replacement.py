@@ -1,14 +1,14 @@
-"""Violations of the session replacement rows."""
+"""Violations of the rows about session replacement."""
 
 import asyncio
 from typing import ClassVar
 
 from holdfast.reference.admission.kicks import Kicks
-from holdfast.reference.admission.mutants.registry import violates, violation
 from holdfast.reference.admission.mutants.split import RECORD, Split
-from holdfast.reference.admission.redislink import Call
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.verdicts import Record
+from holdfast.reference.shared.redislink import Call
 
 REPLACED = 4001
 
@@ -85,13 +85,13 @@ return {alive = session ~= nil}""",
 
 
 class SplitSwap(Split):
-    """Of a confirmed replacement some writes follow the script; everything else is as atomic as ever."""
+    """Some writes of a confirmed replacement follow the script; everything else stays atomic."""
 
     lua: ClassVar = {"end_replaced": "limits.swapping = true\nend_session(session, 'replace', now_ms)"}
 
 
 def later(condition: str) -> str:
-    """Writes of a replacement that wait for a call of their own."""
+    """Returns a body of `write` that puts off the writes of a replacement for which the condition holds."""
     return f"""
 local command, name = ...
 if not limits.swapping or not ({condition}) then
@@ -210,7 +210,7 @@ class ReleasedNormally(SplitSwap):
 
 @violates("AD-REPL-05", 2, "Both confirmations succeed and the first new session leaks.")
 class BothWin(SplitSwap):
-    """Judged in one call and carried out in the next, which is one step but asks no more."""
+    """Judges in one call and writes in the next, which is one transaction but does not check again."""
 
     record = later("true")
 

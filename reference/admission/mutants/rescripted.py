@@ -1,28 +1,14 @@
-"""Help for mutants that need more than one row: a store with other Lua, and another order of the checks."""
-
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+"""Support for mutants that need more than a row: a store with other Lua bodies, and another order of the checks."""
 
 from holdfast.reference.admission.rules import Rules
-from holdfast.reference.admission.scripts import Scripts
 from holdfast.reference.admission.store import Store
+from holdfast.reference.shared.rescripted import Lua, RescriptedStore
 
-if TYPE_CHECKING:
-    from holdfast.reference.admission.node import Node
-
-
-Lua = Mapping[str, str]
-"""Bodies by the names of their functions."""
+__all__ = ["Lua", "Rescripted", "ahead"]
 
 
-class Rescripted(Store):
-    """Its Lua believes something that the node found out before the run."""
-
-    lua: ClassVar[Lua] = {}
-
-    def __init__(self, node: "Node") -> None:
-        super().__init__(node)
-        self.scripts = Scripts(node.scripts.limits, {**node.scripts.overrides, **self.lua}).all
+class Rescripted(RescriptedStore, Store):
+    """A store whose Lua believes what the node has read in an earlier call; mutants add the facts in `decide`."""
 
     def name(self, key: str, id_: str) -> str:
         return f"{self.node.settings.prefix}{key}:{id_}"
@@ -32,7 +18,7 @@ class Rescripted(Store):
 
 
 def ahead(step: str, other: str) -> dict[str, tuple[str, ...]]:
-    """The precedence with one check moved in front of another, wherever both are made."""
+    """Returns the precedence with one check moved in front of another, for every kind of attempt that has both."""
     return {
         kind: _moved(steps, step, other) if {step, other} <= set(steps) else steps
         for kind, steps in Rules.precedence.items()

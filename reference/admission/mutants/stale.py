@@ -1,15 +1,14 @@
-"""Violations of the stale session cleanup rows."""
+"""Violations of the rows about expired graces, silent sessions and crashed nodes."""
 
 import asyncio
 from typing import Any, ClassVar
 
 from holdfast.reference.admission.attempts import COARSE
-from holdfast.reference.admission.mutants.registry import violates, violation
 from holdfast.reference.admission.mutants.rescripted import Rescripted
-from holdfast.reference.admission.mutants.split import Split
-from holdfast.reference.admission.redislink import Call
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.sockets import Socket, Sockets
 from holdfast.reference.admission.verdicts import Ended, Record
+from holdfast.reference.shared.redislink import Call
 
 NEVER = 1e15
 
@@ -130,48 +129,3 @@ return found"""
         table = [socket.session for socket in self.node.sockets.open.values()]
         answer = await self.run("reap", {"deadlineMs": deadline_ms, "open": table})
         return None if answer.get("late") else list(answer["ended"])
-
-
-# The count is the size of the set, less what the janitors that found nothing left to remove have taken off as well.
-violation(
-    "AD-STALE-04",
-    1,
-    "Every janitor decrements, so the count falls too low and oversells.",
-    lua={
-        "active_count": """
-return redis.call('SCARD', slots_key(instanceId)) - tonumber(redis.call('GET', key('excess', instanceId)) or 0)""",
-        "expired_graces": """
-write('SADD', limits.prefix .. 'janitors', limits.node)
-return redis.call('ZRANGEBYSCORE', grace_key(), '-inf', milliseconds(facts))""",
-        "reaped": f"""
-end_session(session, reason, now_ms)
-write('INCRBY', key('excess', session.instanceId), redis.call('SCARD', limits.prefix .. 'janitors') - 1)
-{REAPED}""",
-    },
-)
-
-
-@violates("AD-STALE-04", 2, "The janitor lists expired sessions and removes them later without re-check.")
-class ListedThenRemoved(Split):
-    split = ("reap",)
-    between = 0.001
-    """What a call to a Redis on another machine takes; on one machine the removal of many is over in no time."""
-
-
-violation(
-    "AD-STALE-04",
-    3,
-    "Queue entries without a session are treated as orphans and deleted.",
-    lua={
-        "expired_graces": """
-for _, instanceId in ipairs(redis.call('SMEMBERS', limits.prefix .. 'instances')) do
-  for _, characterId in ipairs(redis.call('ZRANGE', queue_key(instanceId), 0, -1)) do
-    local entry = {characterId = characterId, instanceId = instanceId}
-    if not session_of(entry) then
-      remove_entry(entry)
-    end
-  end
-end
-return redis.call('ZRANGEBYSCORE', grace_key(), '-inf', milliseconds(facts))"""
-    },
-)

@@ -1,4 +1,4 @@
-"""Violations of the data placement rows."""
+"""Violations of the rows about data placement."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from holdfast.reference.admission.attempts import Attempt, Attempts, fresh_id
-from holdfast.reference.admission.mutants.registry import violates, violation
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.recovery import Recovery
-from holdfast.reference.admission.redislink import Call, RedisAway
 from holdfast.reference.admission.scripts import Scripts
 from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.verdicts import Record, Status, Verdict
+from holdfast.reference.shared.redislink import Call, RedisAway
 
 if TYPE_CHECKING:
     from holdfast.reference.admission.node import Node
@@ -76,7 +76,7 @@ class CleanSlate(Recovery):
 
 @violates("AD-STATE-02", 2, "The rate lock lives in process memory and is gone after a restart.")
 class LockOfThisProcess(Scripts):
-    """The name of the lock is known to this process only, so it ends with it."""
+    """Only this process knows the name of the lock, so the lock is lost when the process ends."""
 
     def __init__(self, limits: Mapping[str, Any], overrides: Mapping[str, str]) -> None:
         lock_key = f"return key('ratelimit:lock', facts.userId .. ':{fresh_id()}')"

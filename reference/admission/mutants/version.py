@@ -1,8 +1,8 @@
-"""Violations of the version gating rows."""
+"""Violations of the rows about version gating."""
 
 import re
 
-from holdfast.reference.admission.mutants.registry import violates, violation
+from holdfast.reference.admission.mutants.table import violates, violation
 from holdfast.reference.admission.rules import Rules
 from holdfast.reference.admission.settings import Settings
 
@@ -10,7 +10,7 @@ _SEMANTIC = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(-.+)?")
 
 
 def _numbers(build: str) -> tuple[int, ...] | None:
-    """Major, minor and patch of a semantic version; None for what is none."""
+    """Returns major, minor and patch of a semantic version, or None for any other text."""
     found = _SEMANTIC.fullmatch(build)
     return tuple(map(int, found.groups()[:3])) if found else None
 

@@ -12,7 +12,7 @@ from holdfast.reference.lockd.election import Election
 from holdfast.reference.lockd.http import Http
 from holdfast.reference.lockd.ids import uuid7
 from holdfast.reference.lockd.members import PREFIX, Lease, Members, read_lease
-from holdfast.reference.lockd.mutants.registry import violates, violation
+from holdfast.reference.lockd.mutants.table import violates, violation
 from holdfast.reference.lockd.registry import KEY, Registry
 from holdfast.reference.lockd.slot import Held
 from holdfast.reference.lockd.store import NAMESPACE, Island

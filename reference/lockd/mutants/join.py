@@ -9,10 +9,10 @@ from holdfast.reference.lockd.boot import Boot
 from holdfast.reference.lockd.election import Election
 from holdfast.reference.lockd.http import Call, Http
 from holdfast.reference.lockd.loop import Loop
-from holdfast.reference.lockd.mutants.registry import violates
+from holdfast.reference.lockd.mutants.table import violates
 from holdfast.reference.lockd.peers import PeerFailed
 from holdfast.reference.lockd.rmloop import RmLoop
-from holdfast.reference.lockd.settings import BadSetting
+from holdfast.reference.shared.settings import BadSetting
 
 if TYPE_CHECKING:
     from holdfast.reference.lockd.node import Node
@@ -164,7 +164,7 @@ class EndsWithoutSeeds(Loop):
     missed = 0
 
     async def fan_out(self, members: Sequence[str] | None, targets: Sequence[str]) -> None:  # noqa: ARG002  # the seam's form
-        told = [await self.announce_to(target) for target in targets]
-        self.missed = 0 if not targets or any(reply is not None for reply in told) else self.missed + 1
+        replies = [await self.announce_to(target) for target in targets]
+        self.missed = 0 if not targets or any(reply is not None for reply in replies) else self.missed + 1
         if self.missed > 2:
             self.node.stopping.set()

@@ -1,4 +1,4 @@
-"""One proxy of a subject between a client and an upstream that a row holds in its hands."""
+"""One proxy of a subject between a client and an upstream, both played by a row of the table."""
 
 import asyncio
 import contextlib

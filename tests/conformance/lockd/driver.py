@@ -1,21 +1,20 @@
-"""A real driver on a target that is not there: enough to meet spies over real TLS."""
+"""A real driver on a target without processes: enough to meet spies over real TLS."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from cryptography.hazmat.primitives import serialization
-
-from holdfast.audit import Audit
-from holdfast.catalogue import builtin
-from holdfast.check import CheckSpec
+from holdfast.check.audit import Audit
+from holdfast.check.context import Context
+from holdfast.check.verifies import CheckSpec
+from holdfast.check.x509 import write_private
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.identities import Authority, write_bundle
-from holdfast.context import Context
-from holdfast.deployment import Deployment
-from holdfast.target import load
+from holdfast.conformance.lockd.identities import Authority
+from holdfast.spec.catalogue import builtin
+from holdfast.target.deployment import Deployment
+from holdfast.target.descriptor import load
 
 DESCRIPTOR = """
 [target]
@@ -37,7 +36,7 @@ class Node:
 
 
 @dataclass
-class Standing:
+class Deployed:
     nodes: dict[str, Node] = field(default_factory=dict)
 
     def fill(self, text: str, node: str = "") -> str:
@@ -48,18 +47,16 @@ class Standing:
 
 
 def with_driver(folder: Path, check: Callable[[Lockd], Awaitable[None]], **urls: str) -> None:
-    """Run it on a loop of its own, with a CA in the folder and nodes at these URLs."""
+    """Runs the work on a loop of its own, with a CA in the folder and nodes at these URLs."""
     authority = Authority.new("test ca")
-    key = authority._key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    write_bundle(folder, "ca.pem", authority.pem + key)
+    key = authority.key_pem
+    write_private(folder / "ca.pem", authority.pem + key)
     for node in ("a", "b"):
-        write_bundle(folder, f"{node}.pem", authority.bundle(authority.server(f"id-{node}")))
+        write_private(folder / f"{node}.pem", authority.bundle(authority.server(f"id-{node}")))
     (folder / "nobody.toml").write_text(DESCRIPTOR.format(folder=folder))
     target, catalogue = load(folder / "nobody.toml"), builtin("lockd")
     places = urls or {"a": "https://127.0.0.1:1"}
-    standing = Standing({name: Node({"https": url}) for name, url in places.items()})
+    deployed = Deployed({name: Node({"https": url}) for name, url in places.items()})
 
     async def run() -> None:
         context = Context(
@@ -67,7 +64,7 @@ def with_driver(folder: Path, check: Callable[[Lockd], Awaitable[None]], **urls:
             target=target,
             catalogue=catalogue,
             timings=target.timings(catalogue),
-            deployment=cast("Deployment", standing),
+            deployment=cast("Deployment", deployed),
             audit=Audit(),
             seed=1,
             say_waiting=_nobody_hears,
@@ -88,5 +85,4 @@ async def _no_other() -> "Deployment":
 
 
 def lines(lockd: Lockd) -> list[str]:
-    shown: list[dict[str, Any]] = lockd.context.transcript.lines()
-    return [line["text"] for line in shown]
+    return [line.text for line in lockd.context.transcript.lines()]

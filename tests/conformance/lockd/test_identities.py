@@ -3,20 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.lockd.identities import (
-    CLIENT_AUTH,
-    SERVER_AUTH,
-    Authority,
-    der_of,
-    is_ca,
-    node_id_of,
-    pem_blocks,
-    read_identity,
-    uris_of,
-    usages_of,
-    write_bundle,
-)
-from holdfast.finding import NotObservable
+from holdfast.check.finding import NotObservable
+from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH, is_ca, pem_blocks, uris_of, usages_of, write_private
+from holdfast.conformance.lockd.identities import Authority, node_id_of, read_identity
 
 
 def _authority_text(authority: Authority) -> str:
@@ -73,7 +62,6 @@ def test_the_storage_blocks_have_their_lengths() -> None:
         raw = base64.b64decode(body.partition("-----END")[0])
         assert len(raw) == {"KRYPT-SYSTEM-ROOT-KEY": 32, "KRYPT-DESCRIPTOR": 79}[kind]
         assert headers.startswith(f"-----BEGIN {kind}-----\n")
-    assert der_of(text)
 
 
 def test_an_authority_without_its_key_is_told_apart() -> None:
@@ -82,13 +70,10 @@ def test_an_authority_without_its_key_is_told_apart() -> None:
 
 
 def test_an_authority_is_read_from_certificate_and_key(tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
 
     made = Authority.new()
-    key = made._key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    ).decode()
-    path = write_bundle(tmp_path, "ca.pem", made.pem + key)
+    key = made.key_pem
+    path = write_private(tmp_path / "ca.pem", made.pem + key)
     assert path.stat().st_mode & 0o777 == 0o600
     read = Authority.read(path.read_text())
     assert read.certificate == made.certificate

@@ -4,20 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.check.finding import Finding, Inconclusive, NotObservable
+from holdfast.check.timeline import Moment
+from holdfast.check.x509 import CLIENT_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.identities import CLIENT_AUTH, Authority
+from holdfast.conformance.lockd.identities import Authority
 from holdfast.conformance.lockd.membership import judge_gaps
-from holdfast.conformance.lockd.spy import BROKEN, Reply, Spy, refuses, spies
+from holdfast.conformance.lockd.spy import BROKEN, Spy, refuses, spies
 from holdfast.conformance.lockd.wire import Leader
-from holdfast.finding import Finding, Inconclusive, NotObservable
-from holdfast.timeline import Moment
+from holdfast.conformance.shared.stub import Reply
+from holdfast.conformance.shared.wire import Request
 from tests.conformance.lockd.driver import lines, with_driver
 
 TTL = 60_000
 
 
-async def _ask(lockd: Lockd, spy: Spy, request: wire.Request, **how: object) -> wire.Answer:
+async def _ask(lockd: Lockd, spy: Spy, request: Request, **how: object) -> wire.Answer:
     return await lockd.call(request, url=spy.endpoint, **how)  # type: ignore[arg-type]  # who, data or anonymous
 
 
@@ -34,7 +37,7 @@ def test_a_spy_records_who_called_and_answers_as_a_willing_peer(tmp_path: Path) 
         assert (vote.node_id, vote.body["term"]) == ("node-x", 7)
         assert CLIENT_AUTH in vote.usages
         assert spy.got(wire.RENEW)[0].node_id == ""
-        assert spy.got(wire.ACQUIRE, sender="another") == []
+        assert spy.got_from("another", wire.ACQUIRE) == []
 
     with_driver(tmp_path, check)
 

@@ -2,6 +2,7 @@ import pytest
 
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.wire import Answer, Dialect, Leader
+from holdfast.conformance.shared.wire import not_status
 
 
 def _answer(status: int, body: object, wall: float = 1000.0) -> Answer:
@@ -49,7 +50,7 @@ def test_no_answer_is_neither_success_nor_refusal() -> None:
     silent = Answer(0, {}, None, "after 5 s")
     assert silent.late
     assert not wire.ok().matches(silent)
-    assert not wire.not_status(403).matches(silent)
+    assert not not_status(403).matches(silent)
     assert not wire.no_handshake().matches(silent)
     cut = Answer(0, {}, None, "alert", handshake_failed=True)
     assert wire.no_handshake().matches(cut)
@@ -81,7 +82,7 @@ def test_a_body_that_is_no_object_reads_as_nothing() -> None:
 
 def test_what_is_said_can_be_read_in_a_transcript() -> None:
     request = wire.leave({"X-Guard": "1"})
-    assert request.describe() == "POST /v1/tc/cluster/leave [X-Guard: 1]"
+    assert request.describe() == "POST /v1/tc/cluster/leave  [X-Guard: 1]"
     assert _answer(409, {"error": "tc_not_leader", "leader_endpoint": "https://h:1"}).describe() == (
         "409 tc_not_leader leader_endpoint=https://h:1"
     )

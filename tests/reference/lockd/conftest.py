@@ -1,4 +1,4 @@
-"""Tests that are coroutines."""
+"""Lets tests be coroutines."""
 
 from tests.fixtures.conftest import pytest_pyfunc_call
 

@@ -1,4 +1,4 @@
-"""A member that is none: it announces itself, answers by script and keeps what nodes send to it."""
+"""A false member: it announces itself, answers by script and keeps what nodes send to it."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import web
 from cryptography import x509
 
-from holdfast.fixtures import bundles
+from holdfast.conformance.lockd import bundles
 from tests.reference.lockd.world import TTL, Caller, World
 from tests.reference.world import free_port
 
@@ -97,7 +97,7 @@ class Spy:
     def context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=self.world.authority.certificate_pem().decode())
+        context.load_verify_locations(cadata=self.world.authority.pem)
         file = self.world.folder / f"{self.port}.pem"
         file.write_bytes(self.bundle[self.bundle.index(b"-----END CERTIFICATE-----\n") + 26 :])
         context.load_cert_chain(file)

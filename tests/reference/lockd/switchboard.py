@@ -1,4 +1,4 @@
-"""CONNECT proxies, one a node, that know who may reach whom: partitions per ordered pair."""
+"""CONNECT proxies, one for each node, that cut nodes off from each other, by ordered pair."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Switchboard:
-    """Nodes have names that only the proxies know, so every call between them passes here."""
+    """Nodes call each other by names that only the proxies can resolve, so every call between them passes here."""
 
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}
@@ -27,7 +27,7 @@ class Switchboard:
         return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
     def isolate(self, node: str) -> None:
-        """Both ways, at once: what is open is closed, what is new is refused."""
+        """Cuts a node off in both directions: closes its open connections and refuses new ones."""
         for other in self.ports:
             if other != node:
                 self.cut |= {(node, other), (other, node)}

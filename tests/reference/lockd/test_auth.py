@@ -1,4 +1,4 @@
-"""Certificates, startup, and callers that mean no good."""
+"""Certificates, startup, and hostile callers."""
 
 import ssl
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from holdfast.fixtures import bundles
+from holdfast.conformance.lockd import bundles
 from tests.reference.lockd.world import XID, Caller, World, context_for, until, world
 
 SERVER_ROUTES = ("tc/cluster/announce", "tc/cluster/leave", "tc/rm/register", "tc/rm/unregister")
@@ -43,7 +43,7 @@ async def test_without_a_certificate_there_is_no_connection() -> None:
         nobody = w.server()
         nobody.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         nobody.context.check_hostname = False
-        nobody.context.load_verify_locations(cadata=w.authority.certificate_pem().decode())
+        nobody.context.load_verify_locations(cadata=w.authority.pem)
         assert await refused_by_tls(nobody)
 
 
@@ -170,5 +170,5 @@ async def test_plain_http_on_the_tls_port_is_cut_off() -> None:
 
 
 def test_a_context_has_the_leaf_and_not_the_authority() -> None:
-    authority = bundles.Authority()
+    authority = bundles.Authority.new()
     assert context_for(authority.client_bundle(bundles.tc_client("x"))).verify_mode is ssl.CERT_REQUIRED

@@ -136,7 +136,7 @@ async def test_a_foreign_leave_removes_the_caller_alone() -> None:
         assert w.endpoint(0) in await w.lists(1)
 
 
-async def test_a_leave_that_one_peer_can_not_hear_is_rejected_and_forgotten() -> None:
+async def test_a_leave_that_one_peer_does_not_accept_is_rejected_and_undone() -> None:
     async with cluster() as w:
         w.signal(2, signal.SIGKILL)
         refused = await w.as_node(0).leave(0, guarded=False)

@@ -15,7 +15,7 @@ CONTRACT: dict[str, Any] = yaml.safe_load(
 
 
 def holds(path: str, method: str, answer: Answer) -> None:
-    """The answer has the form that the contract gives to its status."""
+    """Fails unless the answer has the form that the contract gives for its status."""
     reply = CONTRACT["paths"][f"/v1/{path}"][method]["responses"][str(answer["status"])]
     if "$ref" in reply:
         reply = CONTRACT["components"]["responses"][reply["$ref"].rpartition("/")[2]]

@@ -1,11 +1,11 @@
-"""A node in a child of the guardian, as a run starts it."""
+"""A node that the guardian forks, as in a run."""
 
 import signal
 from functools import partial
 
 import aiohttp
 
-from holdfast.fixtures import bundles
+from holdfast.conformance.lockd import bundles
 from holdfast.fixtures.launcher import Command, Guardian
 from holdfast.fixtures.ports import PortPool
 from tests.fixtures.conftest import guardian, ports

@@ -28,7 +28,7 @@ async def calling() -> AsyncIterator[Peers]:
 
 @asynccontextmanager
 async def answering(*pieces: bytes) -> AsyncIterator[str]:
-    """A peer that sends its body piece by piece, and each piece only when the one before has surely arrived."""
+    """Serves a peer that sends its body in pieces, with pauses long enough for each to arrive alone."""
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
         reply = web.StreamResponse()
@@ -56,7 +56,7 @@ async def test_a_reply_without_end_is_a_failed_peer() -> None:
 
 
 async def test_whatever_breaks_a_call_is_a_failed_peer() -> None:
-    """What is closed under a call says so with a RuntimeError, and a node must not end by it."""
+    """A session that is closed during a call raises RuntimeError, which must not end the node."""
     async with calling() as peers:
         with pytest.raises(PeerFailed, match="ClientConnectorError"):
             await peers.call("membership", "GET", "http://127.0.0.1:1/")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference.lockd.election import Election, Leading
+from holdfast.reference.lockd.election import Election
 from holdfast.reference.lockd.endpoints import normal_endpoint
 from holdfast.reference.lockd.identity import Caller, Identity, node_id_of
 from holdfast.reference.lockd.ids import is_xid, uuid7
@@ -13,12 +13,14 @@ from holdfast.reference.lockd.loop import Loop
 from holdfast.reference.lockd.members import Members
 from holdfast.reference.lockd.registry import Registry
 from holdfast.reference.lockd.rmloop import RmLoop
+from holdfast.reference.lockd.rounds import Leading
 from holdfast.reference.lockd.seen import Seen, read_seen
-from holdfast.reference.lockd.settings import BadSetting, Settings, settings_from
+from holdfast.reference.lockd.settings import Settings, settings_from
 from holdfast.reference.lockd.slot import Slot
 from holdfast.reference.lockd.store import Island, MemoryBackend
 from holdfast.reference.lockd.txns import Request, Txns, read_request
 from holdfast.reference.lockd.wire import Refusal
+from holdfast.reference.shared.settings import BadSetting
 from tests.reference.lockd.test_slot import FakeClock
 
 ME, B, C = "https://127.0.0.1:1", "https://127.0.0.1:2", "https://127.0.0.1:3"
@@ -26,7 +28,7 @@ ME, B, C = "https://127.0.0.1:1", "https://127.0.0.1:2", "https://127.0.0.1:3"
 
 @pytest.fixture
 def node() -> Any:
-    """The surroundings of one rule: settings, a clock and a store; everything else is absent."""
+    """What a rule needs of a node: settings, a clock and a store; everything else is absent."""
     clock = FakeClock()
     settings = Settings(given_self=ME, join=(ME, B), leader_ttl=15.0)
     leave = SimpleNamespace(paused=False, leaving=False)
@@ -63,7 +65,7 @@ async def test_the_membership_alone_is_the_peer_set(node: Any) -> None:
     assert election.peer_set((), (B,)) is None
 
 
-async def test_a_lease_of_our_own_is_none_after_its_end(node: Any) -> None:
+async def test_an_own_lease_is_over_when_its_time_is(node: Any) -> None:
     election = Election(node)
     election.peers = (ME,)
     node.slot.acquire("me", ME, 4, 20.0)
@@ -74,7 +76,7 @@ async def test_a_lease_of_our_own_is_none_after_its_end(node: Any) -> None:
     assert not election.holds()
 
 
-async def test_a_lease_that_somebody_released_in_our_name_is_none(node: Any) -> None:
+async def test_an_own_lease_is_over_when_a_caller_released_it(node: Any) -> None:
     election = Election(node)
     election.peers = (ME,)
     node.slot.acquire("me", ME, 4, 15.0)
@@ -106,7 +108,7 @@ def test_a_report_of_the_wrong_form_says_nothing(body: dict[str, Any]) -> None:
     assert read_seen(body) == Seen()
 
 
-async def test_seeds_are_announce_targets_only_while_nobody_else_is_known(node: Any) -> None:
+async def test_seeds_are_announce_targets_only_while_no_other_member_is_known(node: Any) -> None:
     loop = Loop(node)
     assert loop.announce_targets((ME,), (ME, B)) == [B]
     assert loop.announce_targets(None, (ME, B)) == [B]

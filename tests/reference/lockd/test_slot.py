@@ -1,4 +1,4 @@
-"""The lease slot, on a clock of ours."""
+"""The lease slot, on a clock that the test sets."""
 
 import pytest
 
@@ -135,7 +135,7 @@ def test_a_released_term_is_not_followed_again(slot: Slot, clock: FakeClock) -> 
     assert not slot.follow("x", "https://x:1", 50, clock.wall_ms() + 3000)
 
 
-def test_a_leader_is_found_again_after_a_lost_candidacy_of_ours(slot: Slot, clock: FakeClock) -> None:
+def test_a_leader_is_followed_again_after_a_lost_candidacy(slot: Slot, clock: FakeClock) -> None:
     slot.follow("x", "https://x:1", 50, clock.wall_ms() + 3000)
     clock.now += 4
     slot.acquire("me", "https://me:1", 51, 3.0)
@@ -143,7 +143,7 @@ def test_a_leader_is_found_again_after_a_lost_candidacy_of_ours(slot: Slot, cloc
     assert slot.follow("x", "https://x:1", 50, clock.wall_ms() + 3000)
 
 
-def test_two_nodes_that_led_themselves_at_one_term_find_together(slot: Slot, clock: FakeClock) -> None:
+def test_a_node_that_led_alone_follows_another_leader_of_the_same_term(slot: Slot, clock: FakeClock) -> None:
     slot.acquire("me", "https://me:1", 1, 3.0)
     slot.renew("me", 1, 3.0)
     clock.now += 3

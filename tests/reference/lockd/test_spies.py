@@ -1,4 +1,4 @@
-"""One node among members that answer by script: what it sends, when, and with which certificate."""
+"""One node among false members: what it sends, when, and with which certificate."""
 
 import asyncio
 import itertools
@@ -31,7 +31,7 @@ def about(one: Spy, path: str, backend: str = "island-x") -> list[Any]:
 
 
 async def leads(w: World) -> dict[str, Any] | None:
-    """The node itself, with the spy counted in."""
+    """Returns the leader that the node shows, if that is the node itself."""
     seen = await w.leader(0)
     return seen if seen and seen["leader_endpoint"] == w.endpoint(0) else None
 
@@ -161,7 +161,7 @@ async def test_a_reported_leader_is_followed_and_forwarded_to() -> None:
         assert member.calls("tc/lease/acquire")[before].body["term"] == 51
 
 
-async def test_seeds_serve_only_while_nobody_else_is_listed() -> None:
+async def test_seeds_serve_only_while_no_other_member_is_listed() -> None:
     async with world() as w, spy(w, member=False) as seed, spy(w, member=False) as member:
         w.signal(0, signal.SIGKILL)
         await w.ended(0)
@@ -171,11 +171,11 @@ async def test_seeds_serve_only_while_nobody_else_is_listed() -> None:
         assert await w.lists(0) == [w.endpoint(0)]
         await member.caller.announce(0, member.endpoint)
         await until(partial(sends, member, "tc/cluster/announce"), 1.5 * TTL)
-        told = len(seed.calls("tc/cluster/announce"))
+        announced = len(seed.calls("tc/cluster/announce"))
         await until(partial(sends, member, "tc/cluster/announce", 2), 1.5 * TTL)
-        assert len(seed.calls("tc/cluster/announce")) == told
+        assert len(seed.calls("tc/cluster/announce")) == announced
         await member.caller.leave(0)
-        await until(partial(sends, seed, "tc/cluster/announce", told + 1), 1.5 * TTL)
+        await until(partial(sends, seed, "tc/cluster/announce", announced + 1), 1.5 * TTL)
 
 
 async def test_a_failed_replication_is_undone_where_it_was_taken() -> None:
@@ -195,7 +195,7 @@ async def test_a_failed_replication_is_undone_where_it_was_taken() -> None:
         assert [each.path for each in good.heard if each.body == PAIR][-1] == "/v1/tc/rm/register"
 
 
-async def test_a_failing_repetition_takes_nothing_back() -> None:
+async def test_a_failed_repetition_undoes_nothing() -> None:
     async with world() as w, spy(w) as member:
         caller = w.server()
         assert (await until(partial(registered, caller)))["status"] == 200
@@ -215,7 +215,7 @@ async def registered(caller: Any) -> dict[str, Any] | None:
     return answer if answer["status"] == 200 else None
 
 
-async def test_a_leaving_leader_tells_everyone_once_and_releases() -> None:
+async def test_a_leaving_leader_sends_its_leave_to_all_and_releases() -> None:
     async with world() as w, spy(w) as one, spy(w) as two:
         await until(partial(sends, two, "tc/lease/renew", 2))
         two.script["/v1/tc/cluster/leave"] = (500, {})
@@ -233,13 +233,13 @@ async def test_a_leaving_leader_tells_everyone_once_and_releases() -> None:
             assert each.calls("tc/lease/release")[-1].body == {"leader_id": seen["leader_id"], "term": seen["term"]}
             assert each.calls("tc/cluster/leave")[-1].headers["X-Lockd-TC-Leave-Fanout"] == "1"
             assert f"spiffe://lockd/server/{w.as_node(0).node_id}" in each.calls("tc/cluster/leave")[-1].uris
-        told = len(one.calls("tc/cluster/announce"))
+        announced = len(one.calls("tc/cluster/announce"))
         await asyncio.sleep(1.5 * TTL)
-        assert len(one.calls("tc/cluster/announce")) == told
+        assert len(one.calls("tc/cluster/announce")) == announced
         assert (await w.client.get(0, "tc/leader"))["error"] == "tc_unavailable"
 
 
-async def test_a_guarded_leave_of_our_own_is_sent_to_nobody() -> None:
+async def test_an_own_leave_with_the_guard_is_not_sent_on() -> None:
     async with world() as w, spy(w) as member:
         await until(partial(sends, member, "tc/lease/renew", 2))
         assert (await w.as_node(0).post(0, "tc/cluster/leave", None, GUARD))["status"] == 200
@@ -248,7 +248,7 @@ async def test_a_guarded_leave_of_our_own_is_sent_to_nobody() -> None:
         assert not member.calls("tc/cluster/leave")
 
 
-async def test_a_stopping_node_tells_those_that_listen() -> None:
+async def test_a_stopping_node_leaves_and_releases_at_every_peer() -> None:
     async with world() as w, spy(w) as one, spy(w) as two:
         await until(partial(sends, one, "tc/lease/renew", 2))
         two.script["/v1/tc/cluster/leave"] = REFUSAL

@@ -1,4 +1,4 @@
-"""Both backends, and what the durable one keeps."""
+"""Both backends: memory and SQLite."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Some lockd nodes in processes of their own, with bundles, and callers with certificates of every kind."""
+"""Lockd nodes, each in its own process, with bundles, and callers with certificates of every kind."""
 
 import asyncio
 import io
@@ -18,7 +18,7 @@ from typing import Any
 
 import aiohttp
 
-from holdfast.fixtures import bundles
+from holdfast.conformance.lockd import bundles
 from tests.reference.world import free_port
 
 TTL = 2.0
@@ -29,7 +29,7 @@ Answer = dict[str, Any]
 
 
 async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 15.0) -> Any:
-    """Waits for something that must come true; what it came to."""
+    """Waits until the condition is true and returns its value; raises TimeoutError after the given seconds."""
     async with asyncio.timeout(seconds):
         while True:
             if value := await condition():
@@ -38,7 +38,7 @@ async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 15.0) 
 
 
 def context_for(bundle: bytes) -> ssl.SSLContext:
-    """Authority first, leaf and key after it, as bundles have them."""
+    """Returns a TLS context from a bundle, whose first block is the authority and whose rest is leaf and key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     end = bundle.index(b"-----END CERTIFICATE-----\n") + len(b"-----END CERTIFICATE-----\n")
@@ -51,13 +51,13 @@ def context_for(bundle: bytes) -> ssl.SSLContext:
 
 
 class Caller:
-    """Somebody with a certificate."""
+    """A client with a certificate."""
 
     def __init__(self, world: "World", bundle: bytes, node_id: str = "") -> None:
         self.world = world
         self.node_id = node_id
         self.context = context_for(bundle)
-        self.context.load_verify_locations(cadata=world.authority.certificate_pem().decode())
+        self.context.load_verify_locations(cadata=world.authority.pem)
 
     async def call(
         self, method: str, node: int, path: str, body: Any = None, headers: Mapping[str, str] | None = None
@@ -91,7 +91,7 @@ class World:
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self.folder = folder
         self.settings = settings
-        self.authority = bundles.Authority()
+        self.authority = bundles.Authority.new()
         self.ports: list[int] = []
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         bundles.write(folder / "tc-client.pem", self.authority.client_bundle(bundles.tc_client("test")))
@@ -102,7 +102,7 @@ class World:
         return f"{scheme}://127.0.0.1:{self.ports[number]}"
 
     def server(self) -> Caller:
-        """A server that is none of the nodes."""
+        """Returns a caller with a server certificate that belongs to no node."""
         node_id = bundles.new_node_id()
         return Caller(self, self.authority.client_bundle(bundles.server(node_id)), node_id)
 
@@ -159,7 +159,7 @@ class World:
             await until(partial(self.answers, number), 30)
 
     async def leader(self, number: int) -> Answer | None:
-        """The valid leader that a node shows."""
+        """Returns the leader that a node shows, None when it is not valid."""
         seen = await self.client.get(number, "tc/leader")
         valid = seen.get("leader_endpoint") and seen.get("term") and seen.get("expires_at", 0) > time.time() * 1000
         return seen if valid else None
@@ -196,8 +196,8 @@ class World:
         await until(gone)
         return process.returncode
 
-    def tell(self) -> None:
-        """What the nodes logged, for whoever reads a failure."""
+    def print_logs(self) -> None:
+        """Prints what the nodes logged, beside the failure."""
         for number in self.nodes:
             print(f"--- node {number}\n{self.log(number).read_text()[-6000:]}")  # noqa: T201  # shown with failures only
 
@@ -220,7 +220,7 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
             await made.ready(*range(nodes))
             yield made
         except BaseException:
-            made.tell()
+            made.print_logs()
             raise
         finally:
             made.close()
@@ -228,7 +228,7 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def cluster(nodes: int = 3, **settings: str) -> AsyncIterator[World]:
-    """Nodes with equal lists and one leader that all of them show."""
+    """Yields nodes that have equal lists and show the same leader."""
     async with world(nodes, **settings) as made:
         await until(partial(made.all_listed, *range(nodes)), 30)
         await until(partial(made.agreed, *range(nodes)), 30)

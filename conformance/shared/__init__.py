@@ -1,0 +1,1 @@
+"""What every suite is built with, whatever its spec says (docs/decisions/0012-shared-parts.md)."""

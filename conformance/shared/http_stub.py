@@ -1,0 +1,102 @@
+"""A stub that listens for HTTP, in clear text or behind TLS, with the caller's certificate in the record.
+
+`close` cuts all connections and closes the port, as a crash would; `open` listens on the same port again. A connection
+whose handshake began before the `close` is hung up and not recorded: to the check the stub was gone.
+"""
+
+import asyncio
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, TypeVar
+
+from aiohttp import web
+from cryptography import x509
+
+from holdfast.check.timeline import Moment
+from holdfast.conformance.shared.stub import Call, Stub
+from holdfast.conformance.shared.wire import parse_body
+from holdfast.conformance.shared.work import Work
+
+# Instead of zero, which aiohttp takes for "no limit".
+_AT_ONCE = 0.001
+
+
+@dataclass
+class HttpCall(Call):
+    """One HTTP call; `body` has no members unless it was a JSON object."""
+
+    method: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    certificate: x509.Certificate | None = None
+
+    def describe(self) -> str:
+        return f"{self.method} {super().describe()}"
+
+
+H = TypeVar("H", bound=HttpCall)
+
+
+class HttpStub(Stub[H]):
+    """`endpoint` is its URL once it is open. `call` is the spec's kind of call."""
+
+    call: ClassVar[type[HttpCall]] = HttpCall
+
+    def __init__(self, work: Work, name: str, deadline: float, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(work, name, deadline)
+        self.endpoint = ""
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._handler: web.Server | None = None
+        self._port = 0
+        # Counts opens and closes, so that a handshake from before a close can be recognised.
+        self._opened = 0
+
+    async def open(self) -> None:
+        """Listens; after a `close`, on the same port again."""
+        harness = self._work.context.target.harness
+        self._opened += 1
+        self._handler = web.Server(partial(self._serve, self._opened))
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._handler, harness["bind"], self._port, ssl=self._tls)
+        self._port = self._server.sockets[0].getsockname()[1]
+        self.endpoint = f"{'https' if self._tls else 'http'}://{harness['advertise']}:{self._port}"
+
+    async def close(self) -> Moment:
+        """Closes the port and cuts every connection; returns when."""
+        asked = time.monotonic()
+        if self._server is not None and self._handler is not None:
+            self._opened += 1
+            self._server.close()
+            await self._handler.shutdown(_AT_ONCE)
+            self._server = self._handler = None
+        return Moment(asked, time.monotonic())
+
+    async def _serve(self, opened: int, request: web.BaseRequest) -> web.StreamResponse:
+        if opened != self._opened:  # its TLS handshake began before the port was closed
+            return _hung_up(request)
+        body = parse_body(await request.read())[0]
+        call: H = self.call(  # type: ignore[assignment]  # `call` is this H
+            time.monotonic(),
+            request.path,
+            body if isinstance(body, dict) else {},
+            request.method,
+            dict(request.headers),
+            _certificate(request),
+        )
+        reply = await self.take(call)
+        return _hung_up(request) if reply.hangs_up else web.json_response(dict(reply.body), status=reply.status)
+
+
+def _hung_up(request: web.BaseRequest) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+def _certificate(request: web.BaseRequest) -> x509.Certificate | None:
+    tls: Any = request.get_extra_info("ssl_object")
+    der = tls.getpeercert(binary_form=True) if tls is not None else None
+    return x509.load_der_x509_certificate(der) if der else None

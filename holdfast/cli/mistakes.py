@@ -1,0 +1,31 @@
+"""What a user can get wrong about a run, refused before anything starts, each with one sentence."""
+
+from holdfast.run.options import FaultEngine, RunOptions
+from holdfast.spec.catalogue import CatalogueError, builtin
+from holdfast.target.descriptor import Target, TargetError
+
+
+def refuse_mistakes(key: str, options: RunOptions) -> None:
+    """Here, where they are one sentence of ours, and not under pytest, which words them its own way."""
+    catalogue = builtin(key)
+    if options.catalogue not in (None, catalogue.version):
+        raise CatalogueError(f"{key}: the catalogue has version {catalogue.version}, not {options.catalogue}")
+    target = options.read_target()
+    if target.spec != key:
+        raise TargetError(f"{target.file}: a target of {target.spec}, not of {key}")
+    options.selection.check(catalogue)
+    if options.budget_s is not None and options.budget_s <= 0:
+        raise CatalogueError(f"--budget {options.budget}: no check fits into that")
+    if options.scenarios:
+        _refuse_chaos_mistakes(target, options)
+
+
+def _refuse_chaos_mistakes(target: Target, options: RunOptions) -> None:
+    if options.schedule:
+        from holdfast.chaos.schedules.storm import load_for
+
+        load_for(target, options.schedule)
+    if options.engine is FaultEngine.TOXIPROXY:
+        from holdfast.chaos.engines import must_have_toxiproxy
+
+        must_have_toxiproxy()

@@ -1,0 +1,64 @@
+"""One check to run: what the scheduler is handed, and what it hands to `perform`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.check.verifies import CheckSpec
+from holdfast.run.places import BUSY
+from holdfast.spec.catalogue import Catalogue
+from holdfast.spec.timings import Timings
+from holdfast.target.deployment import Wanted
+from holdfast.target.descriptor import Target
+
+# A check that plans to wait less than this is nearly all work.
+BUSY_BELOW = 2.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """`variant` names the mutant that the check runs against, empty for the target itself."""
+
+    check: str
+    spec: CheckSpec
+    target: Target
+    catalogue: Catalogue
+    timings: Timings
+    params: Mapping[str, Any] = field(default_factory=dict)
+    repeat: int = 1
+    variant: str = ""
+    seed: int = 0
+    command: str = ""
+
+    @property
+    def planned(self) -> float:
+        """The seconds that the check plans to wait, at the scale of this run."""
+        return self.timings.evaluate(self.spec.waits)
+
+    @property
+    def deadline(self) -> float:
+        """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work."""
+        return 1.5 * self.planned + 10
+
+    @property
+    def weight(self) -> int:
+        """How many places of the lane for work the check takes; 0 for one that mostly waits."""
+        return self.spec.weight or (BUSY if self.spec.busy or self.planned < BUSY_BELOW else 0)
+
+    @property
+    def needs_all(self) -> bool:
+        """The target has one deployment only and the check wants it for itself: alone, and after the others."""
+        return self.spec.isolation != "shared" and not self.target.startable
+
+    @property
+    def wanted(self) -> Wanted:
+        needs = self.spec.needs(self.catalogue)
+        spec = self.spec
+        return Wanted(
+            spec.isolation, needs, spec.settings, spec.nodes, self.variant, tap=spec.taps, started=spec.started
+        )
+
+    @property
+    def transcribed(self) -> bool:
+        """Whether a pass keeps its transcript: of twenty repeats one tells as much as all, of a mutant none is read."""
+        return self.repeat == 1 and not self.variant

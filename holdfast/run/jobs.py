@@ -1,0 +1,69 @@
+"""The jobs of a planned run, each with the command that repeats it."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.check.verifies import CheckSpec
+from holdfast.run.announcement import foreign_file
+from holdfast.run.job import Job
+from holdfast.run.options import RunOptions
+from holdfast.run.plan import Plan
+from holdfast.spec.catalogue import Catalogue
+from holdfast.spec.timings import Timings
+from holdfast.target.descriptor import Target
+
+_SCENARIO = re.compile(r"test_([a-z]+)0*(\d+)_")
+# Attempts and repeats of one seed draw their own numbers below this.
+SEEDS_APART = 1000
+
+
+def jobs_of(
+    plan: Plan,
+    params: Mapping[str, Mapping[str, Any]],
+    options: RunOptions,
+    target: Target,
+    catalogue: Catalogue,
+    timings: Timings,
+) -> list[Job]:
+    """Every planned check once for each repeat; `params` are what pytest parametrized, by check."""
+    return [
+        Job(
+            check=id_,
+            spec=spec,
+            target=target,
+            catalogue=catalogue,
+            timings=timings,
+            params=params.get(id_, {}),
+            repeat=repeat,
+            seed=options.seed * SEEDS_APART + repeat,
+            command=repeat_command(spec, options, target),
+        )
+        for repeat in range(1, options.repeat + 1)
+        for id_, spec in plan.checks.items()
+    ]
+
+
+def repeat_command(spec: CheckSpec, options: RunOptions, target: Target) -> str:
+    if options.scenarios:
+        words = ["holdfast", "chaos", target.spec, *_which_scenario(spec, options)]
+    else:
+        words = ["holdfast", "run", target.spec]
+        words += [word for id_ in dict.fromkeys(claim.id for claim in spec.claims) for word in ("--only", id_)]
+    if file := foreign_file(target):
+        words += ["--target", file]
+    if options.scenarios:
+        words += ["--engine", options.engine, "--seed", str(options.seed)]
+    if options.time_scale is not None:
+        words += ["--time-scale", f"{options.time_scale:g}"]
+    return shlex.join(words)
+
+
+def _which_scenario(spec: CheckSpec, options: RunOptions) -> list[str]:
+    """`C3` of test_c03_…; a storm is found again by how many were drawn, or by its schedule."""
+    if named := _SCENARIO.match(spec.function.__name__):
+        return [named[1].upper() + named[2]]
+    if options.schedule:
+        return ["--schedule", str(options.schedule)]
+    return ["--random", str(options.random)]

@@ -1,0 +1,240 @@
+"""One attempt of one check on one deployment, and the verdict that comes of it.
+
+The verdict is found in steps, each a function from what was judged so far to what is judged now:
+
+1. The check's coroutine runs to its end, or to its deadline, to which is added what the machine held back. What it
+   raises decides: `Finding` and other assertions blame the target, `Inconclusive` and its kin blame nobody, anything
+   else is a bug in Holdfast.
+2. A blamed target is excused where we may be the cause: the harness did not move for a second, or the machine lost more
+   time in run queues than went by. Findings that no delay can explain (`Unsafe`) are never excused.
+3. A process of ours between the parts of the target (a link, a proxy) that has failed turns what is not a pass into
+   an error.
+4. Nodes that ended without being told are named in the reason, because they explain more than the silence found.
+
+Whatever happens, also when the attempt is cancelled, everything that the check opened is closed before the deployment
+is given back. The outcome is put together once, at the end, and never changed.
+"""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.check.answer_timeout import AnswerTimeout
+from holdfast.check.audit import Audit
+from holdfast.check.context import Context
+from holdfast.check.evidence import Evidence
+from holdfast.check.finding import LONGEST, Finding, HarnessError, Inconclusive, NotApplicable, NotObservable
+from holdfast.check.transcript import shortened
+from holdfast.run.job import Job
+from holdfast.spec.verdict import Kind, Verdict
+from holdfast.target.deployment import Deployment
+
+_CLEANUP_LIMIT = 5.0
+# On a machine that holds everybody back a check may get this many times its limit on top.
+_MOST_GRANTED = 2.0
+# What we, the nodes and their Redis waited in run queues, added up, as a share of the time that went by.
+_OVERLOAD, _OVERLOAD_SEEN_AFTER = 1.0, 1.0
+# A harness that stands still for this long sees nothing meanwhile and renews nothing that others rely on.
+_STOOD_STILL = 1.0
+_BLAMED = (Verdict.FAIL, Verdict.WARN)
+
+
+class _Overdue(Exception):  # noqa: N818 - not an error yet
+    """The check did not end in time."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an attempt runs in: its deployment and how to get another, and what all checks of a run share."""
+
+    deployment: Deployment
+    lease: Callable[[], Awaitable[Deployment]]
+    audit: Audit
+    answer_timeout: AnswerTimeout
+    say_waiting: Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a check came to. `late`: an overloaded machine could have caused it; `excusable`: any delay could have."""
+
+    verdict: Verdict
+    reason: str = ""
+    kind: Kind | None = None
+    expected: tuple[str, ...] = ()
+    seen: str | None = None
+    late: bool = False
+    excusable: bool = True
+
+    def excused(self, why: str) -> "Judged":
+        return replace(self, verdict=Verdict.INCONCLUSIVE, reason=f"{why}: {self.reason}")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is reported of one attempt."""
+
+    verdict: Verdict
+    attempt: int
+    reason: str = ""
+    kind: Kind | None = None
+    expected: tuple[str, ...] = ()
+    seen: str | None = None
+    started: float = 0.0
+    duration: float = 0.0
+    evidence: Evidence = field(default_factory=Evidence)
+
+    @classmethod
+    def error(cls, attempt: int, reason: str) -> "Outcome":
+        return cls(Verdict.ERROR, attempt, reason)
+
+
+async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
+    context = _context(job, attempt, around)
+    started = time.monotonic()
+    try:
+        judged = await _judge(context, job)
+        judged = _excuse_if_we_stood_still(judged, context, started)
+        judged = _excuse_if_overloaded(judged, context, started)
+        judged = await _blame_ourselves(judged, context)
+        judged = _name_deaths(judged, context)
+    finally:
+        # Shielded: a check that is cancelled, because its mutant is dead already, still closes what it opened.
+        await asyncio.shield(_clean_up(context))
+    redact = context.transcript.secrets.redact
+    return Outcome(
+        verdict=judged.verdict,
+        attempt=attempt,
+        reason=redact(judged.reason),
+        kind=judged.kind,
+        expected=tuple(redact(text) for text in judged.expected),
+        seen=redact(judged.seen) if judged.seen is not None else None,
+        started=started,
+        duration=time.monotonic() - started,
+        evidence=context.evidence(transcribed=job.transcribed or judged.verdict is not Verdict.PASS),
+    )
+
+
+def _context(job: Job, attempt: int, around: Surroundings) -> Context:
+    return Context(
+        spec=job.spec,
+        target=job.target,
+        catalogue=job.catalogue,
+        timings=job.timings,
+        deployment=around.deployment,
+        audit=around.audit,
+        seed=job.seed + attempt - 1,
+        say_waiting=around.say_waiting,
+        lease=around.lease,
+        answer_timeout=around.answer_timeout,
+    )
+
+
+async def _judge(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one line a verdict
+    bad = Verdict.FAIL if job.spec.is_must(job.catalogue) else Verdict.WARN
+    try:
+        await _within(job.deadline, context, _run(context, job.params))
+    except Finding as finding:
+        expected = tuple(finding.expected)
+        return Judged(bad, str(finding), finding.kind, expected, finding.seen, finding.late, finding.excusable)
+    except AssertionError as error:
+        said = shortened("; ".join(line.strip() for line in str(error).splitlines()), LONGEST)
+        return Judged(bad, said, Kind.VIOLATES, (), said)
+    except Inconclusive as undecided:
+        return Judged(Verdict.INCONCLUSIVE, str(undecided))
+    except NotApplicable as unfit:
+        return Judged(Verdict.NOT_APPLICABLE, str(unfit))
+    except NotObservable as hidden:
+        return Judged(Verdict.NOT_OBSERVABLE, str(hidden))
+    except HarnessError as failed:
+        return Judged(Verdict.ERROR, str(failed))
+    except _Overdue:
+        return _overdue(context, job.deadline, bad)
+    except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such
+        return Judged(Verdict.ERROR, traceback.format_exc(limit=-4))
+    if context.warnings:
+        return Judged(Verdict.WARN, "; ".join(context.warnings), Kind.VIOLATES, late=True)
+    return Judged(Verdict.PASS)
+
+
+def _overdue(context: Context, limit: float, bad: Verdict) -> Judged:
+    """A target that left calls unanswered is to blame; otherwise we are."""
+    if context.unanswered:
+        seen = f"{context.unanswered} calls without an answer when the check gave up after {limit:.0f} s"
+        return Judged(bad, seen, Kind.ABSENT, ("answers",), seen, late=True)
+    return Judged(Verdict.ERROR, f"the check did not end within its {limit:.0f} s", late=True)
+
+
+def _excuse_if_we_stood_still(judged: Judged, context: Context, began: float) -> Judged:
+    """A harness that did not move for a while is to blame for whatever that might explain, in a check of any kind."""
+    still = context.audit.lag_between(began, time.monotonic())
+    if judged.excusable and judged.verdict in _BLAMED and still > _STOOD_STILL:
+        return judged.excused(f"we stood still for {still:.1f} s")
+    return judged
+
+
+def _excuse_if_overloaded(judged: Judged, context: Context, began: float) -> Judged:
+    """On a machine that loses more than a second each second to its run queues, nothing late or missing is proven.
+
+    Where state lapses, whatever was found may come of a lease that the machine kept the target from renewing.
+    """
+    lapsed = context.lapses and judged.verdict in _BLAMED
+    if not judged.excusable or not (judged.late or lapsed):
+        return judged
+    held, elapsed = context.held_back() - context.held_at_start, time.monotonic() - began
+    if elapsed > _OVERLOAD_SEEN_AFTER and held > _OVERLOAD * elapsed:
+        return judged.excused(f"the machine was overloaded ({held:.1f} s lost in {elapsed:.1f} s)")
+    return judged
+
+
+async def _blame_ourselves(judged: Judged, context: Context) -> Judged:
+    """A link or proxy process that failed by itself makes whatever was found our error."""
+    if judged.verdict in (Verdict.PASS, Verdict.ERROR):
+        return judged
+    trouble = await context.deployment.trouble()
+    return Judged(Verdict.ERROR, trouble) if trouble else judged
+
+
+def _name_deaths(judged: Judged, context: Context) -> Judged:
+    """A node that has ended by itself explains more than the silence that a check found."""
+    if judged.verdict is Verdict.PASS:
+        return judged
+    for death in context.deployment.obituaries():
+        context.transcript.note(death)
+        judged = replace(judged, reason=f"{judged.reason} ({death})")
+    return judged
+
+
+async def _run(context: Context, params: Mapping[str, Any]) -> None:
+    provided: dict[str, Any] = {name: await context.get(kind) for name, kind in context.spec.provided().items()}
+    await context.spec.function(**provided, **params)
+
+
+async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None]) -> None:
+    """End the work at its deadline, to which is added what the machine held back: it is slow, the check is not."""
+    task = asyncio.ensure_future(work)
+    # Looked at here, because nobody may wait for it any more when it fails.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    began = time.monotonic()
+    try:
+        while not task.done():
+            granted = min(_MOST_GRANTED * limit, context.held_back() - context.held_at_start)
+            left = began + limit + granted - time.monotonic()
+            if left <= 0:
+                raise _Overdue
+            await asyncio.wait({task}, timeout=left)
+        task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CLEANUP_LIMIT)
+
+
+async def _clean_up(context: Context) -> None:
+    try:
+        async with asyncio.timeout(_CLEANUP_LIMIT):
+            await context.stack.aclose()
+    except Exception as error:  # noqa: BLE001 - a target that fails while we tidy up says nothing about the check
+        context.transcript.note(f"tidying up: {error!r}")

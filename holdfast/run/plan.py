@@ -1,0 +1,252 @@
+"""What a run answers for: which rows and parts, by which checks, and why the others stay out."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.check.verifies import CheckSpec, Claim
+from holdfast.run.events import DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
+from holdfast.run.lacks import lack
+from holdfast.spec.catalogue import LEVELS, Catalogue, Part, Requirement
+from holdfast.spec.timings import Timings
+from holdfast.target.descriptor import Target
+from holdfast.target.hooks import entry_of
+
+
+class PlanError(ValueError):
+    """The suite does not match the catalogue, or nothing is left to run."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user asked for; nothing means all."""
+
+    only: tuple[str, ...] = ()
+    level: str | None = None
+
+    def takes(self, row: Requirement) -> bool:
+        if self.level and LEVELS.index(row.level) > LEVELS.index(self.level.upper()):
+            return False
+        return not self.only or any(_names(wanted, row) for wanted in self.only)
+
+    def check(self, catalogue: Catalogue) -> None:
+        """Refuse a name that no row has: leaving it out in silence would read as tested."""
+        for wanted in self.only:
+            if not names(wanted, catalogue):
+                raise PlanError(f"{wanted}: no requirement or group of {catalogue.key}; see holdfast requirements")
+
+
+def names(wanted: str, catalogue: Catalogue) -> bool:
+    """Whether a catalogue has this requirement or group."""
+    return any(_names(wanted, row) for row in catalogue)
+
+
+def _names(wanted: str, row: Requirement) -> bool:
+    return row.id == wanted or row.id.startswith(f"{wanted}-")
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    part: Part
+    status: str
+    reason: str = ""
+    hook: str | None = None
+    unseen: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    known: bool = False
+
+    def announced(self) -> PartPlan:
+        return PartPlan(
+            part=self.part.number,
+            needs=sorted(self.part.needs),
+            observe=self.part.observe,
+            status=self.status,
+            reason=self.reason,
+            hook=self.hook,
+            unseen=list(self.unseen),
+            checks=list(self.checks),
+            known=self.known,
+        )
+
+
+@dataclass
+class Plan:
+    rows: dict[str, list[PlannedPart]] = field(default_factory=dict)
+    known: frozenset[str] = frozenset()
+    checks: dict[str, CheckSpec] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def make_plan(
+    catalogue: Catalogue,
+    target: Target,
+    checks: Mapping[str, CheckSpec],
+    selection: Selection,
+    deselected: frozenset[str] = frozenset(),
+    *,
+    whole: bool = True,
+) -> Plan:
+    """`checks` are all checks of the suite by id; `deselected` those that the user left out by name.
+
+    Without `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
+    """
+    _validate(catalogue, checks)
+    selection.check(catalogue)
+    plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
+    by_claim = _by_claim(checks)
+    for row in catalogue:
+        if not selection.takes(row):
+            continue
+        parts = [
+            _without_lacking(_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]), checks, target)
+            for part in row.parts
+        ]
+        parts = [_without_hooks(part, checks, target) for part in parts]
+        parts = [part for part in parts if part.status != "outside-profile"]
+        if deselected or not whole:
+            parts = [part for part in parts if set(part.checks) - deselected]
+        if parts:
+            plan.rows[row.id] = parts
+    wanted = {
+        check for parts in plan.rows.values() for part in parts if part.status == "planned" for check in part.checks
+    }
+    seen = target.capabilities() & target.in_profile()
+    plan.checks = {
+        id_: spec for id_, spec in checks.items() if id_ in wanted - deselected and spec.needs(catalogue) <= seen
+    }
+    _keep_only_what_runs(plan)
+    return plan
+
+
+def _keep_only_what_runs(plan: Plan) -> None:
+    for row, parts in plan.rows.items():
+        plan.rows[row] = [
+            replace(part, checks=tuple(check for check in part.checks if check in plan.checks)) for part in parts
+        ]
+
+
+def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[str]) -> PlannedPart:
+    if row.excluded:
+        return PlannedPart(part, "excluded", row.excluded)
+    if not part.needs <= target.in_profile():
+        return PlannedPart(part, "outside-profile")
+    if missing := part.needs - target.capabilities():
+        return _blind(row, part, target, missing)
+    known = any(entry.id == row.id and entry.part == part.number for entry in target.known_failures)
+    return PlannedPart(part, "planned", checks=tuple(checks), known=known)
+
+
+def _without_lacking(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
+    """A check that asks for what the target can't give (another setting, a role) is blind; another may still run."""
+    lacks = {check: lack(checks[check], target) for check in part.checks}
+    runnable = tuple(check for check in part.checks if not lacks[check])
+    if part.status != "planned" or not part.checks or runnable == part.checks:
+        return part
+    if runnable:
+        return replace(part, checks=runnable)
+    reason, hook = next(found for found in lacks.values() if found)
+    return PlannedPart(part.part, "not-observable", reason, hook)
+
+
+def _without_hooks(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
+    """A check that calls a hook needs the descriptor to have it; without it, it is blind."""
+    missing = {check: sorted(checks[check].hooks - target.hooks.keys()) for check in part.checks}
+    runnable = tuple(check for check in part.checks if not missing[check])
+    if part.status != "planned" or not part.checks or runnable == part.checks:
+        return part
+    if runnable:
+        return replace(part, checks=runnable)
+    entry = entry_of(next(names[0] for names in missing.values()))
+    return PlannedPart(part.part, "not-observable", f"the descriptor has no {entry}", entry)
+
+
+def _blind(row: Requirement, part: Part, target: Target, missing: frozenset[str]) -> PlannedPart:
+    first = min(missing)
+    unseen = tuple(violation.text for violation in row.unseen_without(missing))
+    return PlannedPart(
+        part, "not-observable", f"the target gives no {', '.join(sorted(missing))}", target.hook(first), unseen
+    )
+
+
+def _by_claim(checks: Mapping[str, CheckSpec]) -> dict[Claim, list[str]]:
+    found: dict[Claim, list[str]] = defaultdict(list)
+    for id_, spec in checks.items():
+        for claim in spec.claims:
+            found[claim].append(id_)
+    return found
+
+
+def _validate(catalogue: Catalogue, checks: Mapping[str, CheckSpec]) -> None:
+    for id_, spec in checks.items():
+        if not spec.started and spec.isolation == "shared":
+            raise PlanError(f'{id_}: start="by hand" needs a deployment of its own; add isolation="quiet"')
+        for claim in spec.claims:
+            row = catalogue.requirements.get(claim.id)
+            if row is None:
+                raise PlanError(f"{id_} verifies {claim.id}, which is no requirement of {catalogue.key}")
+            if not 1 <= claim.part <= len(row.parts):
+                raise PlanError(f"{id_} verifies part {claim.part} of {claim.id}, which has {len(row.parts)}")
+        declared = {f"{hook.section}.{hook.name}" for hook in catalogue.hooks}
+        if undeclared := sorted(spec.hooks - declared):
+            raise PlanError(f"{id_} needs the hook {undeclared[0]}, which {catalogue.key} does not declare ([[hook]])")
+        if len({catalogue.requirements[claim.id].level == "MUST" for claim in spec.claims}) > 1:
+            raise PlanError(f"{id_} verifies a MUST and a SHOULD at once, so a failure would have two verdicts")
+
+
+def announced(plan: Plan, catalogue: Catalogue, timings: Timings, overlap: int) -> PlanMade:
+    """The plan as an event: announced before the run, reconciled after it."""
+    planned = {id_: timings.evaluate(spec.waits) for id_, spec in plan.checks.items()}
+    longest = max(planned, key=lambda id_: planned[id_], default=None)
+    total = sum(planned.values())
+    return PlanMade(
+        requirements=len(plan.rows),
+        parts=sum(len(parts) for parts in plan.rows.values()),
+        checks=len(plan.checks),
+        overlap=overlap,
+        faults=sum(1 for spec in plan.checks.values() if spec.isolation == "disruptive"),
+        planned_wall_s=round(max(planned.get(longest or "", 0.0), total / overlap), 1),
+        planned_sum_s=round(total, 1),
+        longest_check=LongestCheck(longest, round(planned[longest], 1)) if longest else None,
+        left_out=plan.left_out,
+        rows=[_row_plan(catalogue, id_, parts, id_ in plan.known) for id_, parts in plan.rows.items()],
+    )
+
+
+def _row_plan(catalogue: Catalogue, id_: str, parts: Sequence[PlannedPart], known: bool) -> RowPlan:
+    row, source = catalogue.requirements[id_], catalogue.document
+    return RowPlan(
+        id=row.id,
+        spec=row.spec,
+        level=row.level,
+        title=row.title,
+        text=row.text,
+        section=row.section,
+        lines=row.lines,
+        origin=row.origin,
+        violations=len(row.violations),
+        excluded=row.excluded,
+        document=DocumentFacts(source.title, source.repository, source.path, source.commit) if source else None,
+        load=row.load,
+        parts=[part.announced() for part in parts],
+        known=known,
+    )
+
+
+def within_budget(plan: Plan, planned: Callable[[CheckSpec], float], budget: float, overlap: int) -> Plan:
+    """Keep the most telling checks that fit: those that settle the most rows per planned second come first."""
+    order = sorted(plan.checks.items(), key=lambda item: -len(item[1].claims) / (1 + planned(item[1])))
+    kept: dict[str, CheckSpec] = {}
+    spent = 0.0
+    for id_, spec in order:
+        if planned(spec) <= budget and spent + planned(spec) <= budget * overlap:
+            kept[id_] = spec
+            spent += planned(spec)
+        else:
+            plan.left_out.append(LeftOut(id_, f"over the budget of {budget:g} s"))
+    plan.checks = {id_: spec for id_, spec in plan.checks.items() if id_ in kept}
+    for row, parts in list(plan.rows.items()):
+        plan.rows[row] = [part for part in parts if part.status != "planned" or set(part.checks) & kept.keys()]
+        if not plan.rows[row]:
+            del plan.rows[row]
+    _keep_only_what_runs(plan)
+    return plan

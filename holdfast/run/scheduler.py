@@ -1,0 +1,207 @@
+"""Runs checks so that their waiting overlaps: one event loop, longest first.
+
+Most checks wait far more than they work, so many of them wait at the same time. Three rules keep them from disturbing
+each other:
+
+- Two lanes. A check that plans to wait takes one of many places of this runner. One that mostly works takes as many of
+  the few places for work as it weighs; those are shared by all runners (`holdfast.run.places`). Both lanes are filled
+  from the start: working checks left to the end would only slow each other down and read as a slow target.
+- One door. Checks that plan to wait begin one after the other, each when the loop has come to rest, because there are
+  many of them and a deployment that starts takes the processor from those that are being timed. Working ones need no
+  door: their places are few already, and a full machine, where the loop seldom rests, would let two a second begin.
+- Alone. Checks that want the only deployment of a target for themselves run after all others, when the target has
+  forgotten them (`settle` of the catalogue).
+
+Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
+taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is
+never tried again. The scheduler owns the deployments that it leased and gives each of them back, also those of a check
+that is cancelled because its mutant has been killed already.
+"""
+
+import asyncio
+import datetime as dt
+import os
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+
+from holdfast.check.answer_timeout import AnswerTimeout
+from holdfast.check.audit import Audit
+from holdfast.check.finding import NotObservable
+from holdfast.run.events import CheckFinished, CheckStarted, CheckWaiting
+from holdfast.run.job import Job
+from holdfast.run.known_failures import excuse, listed, reported
+from holdfast.run.perform import Outcome, Surroundings, perform
+from holdfast.run.stream import Stream
+from holdfast.run.tokens import URGENCY, OwnTokens, Tokens
+from holdfast.spec.verdict import Verdict
+from holdfast.target.deployment import Deployment, Deployments
+
+# Many checks wait at the spec's own time, few work; at a small scale the same work is packed closer.
+OVERLAP_SCALED, OVERLAP_SPEC_TIME = 24, 96
+# Of several runners each takes fewer: together they would otherwise do at once what the machine bears over time.
+OVERLAP_BESIDE = 16
+STORMS_A_CORE = 5
+# The next check begins when the loop has come to rest, or after this long.
+START_AT_LATEST = 0.5
+
+
+Done = Callable[[Job, Outcome], None]
+
+
+def overlap_for(scale: float, *, storms: bool = False, runners: int = 1) -> int:
+    """How many checks of one of so many runners wait at the same time.
+
+    Storms are at work all the time, each on a deployment of its own.
+    """
+    scaled = OVERLAP_SCALED if runners == 1 else OVERLAP_BESIDE
+    most = OVERLAP_SPEC_TIME if scale >= 1 else scaled
+    return min(most, max(1, STORMS_A_CORE * (os.cpu_count() or 1) // runners)) if storms else most
+
+
+class Scheduler:
+    def __init__(
+        self,
+        deployments: Deployments,
+        audit: Audit,
+        stream: Stream,
+        overlap: int,
+        done: Done | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
+        self._deployments = deployments
+        self._audit = audit
+        self._stream = stream
+        self._waiting_lane = asyncio.Semaphore(overlap)
+        self._tokens = tokens or OwnTokens()
+        self._door = asyncio.Lock()
+        self._answer_timeouts: defaultdict[tuple[str, str], AnswerTimeout] = defaultdict(AnswerTimeout)
+        self._done = done or (lambda _job, _outcome: None)
+        self.tasks: dict[tuple[str, str, int], asyncio.Task[Outcome]] = {}
+
+    async def run(self, jobs: Sequence[Job]) -> None:
+        rest = sorted(jobs, key=lambda job: (job.repeat, -job.planned))
+        tasks = [self._tracked(job, self._in_slot(job)) for job in rest if not job.needs_all]
+        await asyncio.gather(*tasks, return_exceptions=True)
+        alone = [job for job in rest if job.needs_all]
+        if alone and tasks:
+            await asyncio.sleep(alone[0].timings.evaluate(alone[0].catalogue.settle))
+        for job in alone:
+            await self._alone(job)
+
+    async def _alone(self, job: Job) -> None:
+        """A mutant's last check may be cancelled by its own verdict; the run goes on."""
+        await asyncio.gather(self._tracked(job, self._run_one(job)), return_exceptions=True)
+
+    def cancel_variant(self, variant: str) -> None:
+        """A mutant that was killed needs no further checks."""
+        for (_, its_variant, _), task in self.tasks.items():
+            if its_variant == variant:
+                task.cancel()
+
+    def _tracked(self, job: Job, work: Awaitable[Outcome]) -> asyncio.Task[Outcome]:
+        task = asyncio.ensure_future(work)
+        self.tasks[(job.check, job.variant, job.repeat)] = task
+        return task
+
+    async def _in_slot(self, job: Job) -> Outcome:
+        URGENCY.set(job.planned)
+        if job.weight:
+            async with self._tokens.place("work", job.weight):
+                return await self._run_one(job)
+        async with self._waiting_lane:
+            async with self._door:
+                await self._audit.calm(START_AT_LATEST)
+            return await self._run_one(job)
+
+    async def _run_one(self, job: Job) -> Outcome:
+        """One attempt, and one more, visibly, when the first was inconclusive. A fail is never tried again."""
+        outcome = await self._attempt(job, 1)
+        if outcome.verdict is Verdict.INCONCLUSIVE:
+            self._report(job, outcome, final=False)
+            outcome = await self._attempt(job, 2)
+        self._report(job, outcome, final=True)
+        return outcome
+
+    async def _attempt(self, job: Job, attempt: int) -> Outcome:
+        self._stream.emit(
+            CheckStarted(
+                check=job.check,
+                title=job.spec.title,
+                planned_s=round(job.planned, 3),
+                attempt=attempt,
+                repeat=job.repeat,
+                variant=job.variant,
+            )
+        )
+        leased: list[Deployment] = []
+
+        async def lease() -> Deployment:
+            leased.append(await self._deployments.lease(job.wanted, job.target, job.timings))
+            return leased[-1]
+
+        try:
+            await lease()
+        except NotObservable as hidden:
+            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden))
+        except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
+            return Outcome.error(attempt, f"the deployment did not start: {error}")
+        try:
+            outcome = await perform(job, attempt, self._surroundings(job, leased[0], lease))
+        finally:
+            trouble = await asyncio.shield(self._give_back(leased))
+        if trouble and outcome.verdict is not Verdict.ERROR:
+            return Outcome.error(attempt, f"the deployment could not be taken down: {trouble}")
+        return outcome
+
+    async def _give_back(self, leased: Sequence[Deployment]) -> str:
+        """Give all of them back; what kept one from being taken down whole comes back as text."""
+        done = await asyncio.gather(*(self._deployments.give_back(one) for one in leased), return_exceptions=True)
+        return "; ".join(str(error) or type(error).__name__ for error in done if isinstance(error, Exception))
+
+    def _surroundings(
+        self, job: Job, deployment: Deployment, lease: Callable[[], Awaitable[Deployment]]
+    ) -> Surroundings:
+        def say_waiting(what: str, seconds: float) -> None:
+            until = round(seconds, 2)
+            waiting = CheckWaiting(
+                check=job.check, repeat=job.repeat, variant=job.variant, waiting_for=what, until_s=until
+            )
+            self._stream.show(waiting)
+
+        answer_timeout = self._answer_timeouts[job.target.name, job.variant]
+        return Surroundings(deployment, lease, self._audit, answer_timeout, say_waiting)
+
+    def _report(self, job: Job, outcome: Outcome, *, final: bool) -> None:
+        entry = listed(job.spec, job.target)
+        outcome = excuse(outcome, entry, dt.datetime.now(dt.UTC).date())
+        evidence = outcome.evidence
+        self._stream.emit(
+            CheckFinished(
+                check=job.check,
+                title=job.spec.title,
+                attempt=outcome.attempt,
+                repeat=job.repeat,
+                variant=job.variant,
+                final=final,
+                verdict=outcome.verdict,
+                kind=outcome.kind,
+                reason=outcome.reason,
+                verifies=list(job.spec.claims),
+                started_s=round(outcome.started - self._stream.started, 4),
+                duration_s=round(outcome.duration, 4),
+                planned_s=round(job.planned, 3),
+                isolation=job.spec.isolation,
+                expected=list(outcome.expected),
+                seen=outcome.seen,
+                transcript=list(evidence.transcript),
+                transcript_dropped=evidence.dropped,
+                timings=list(evidence.timings),
+                warnings=list(evidence.warnings),
+                faults=list(evidence.faults),
+                steps=list(evidence.steps),
+                command=job.command,
+                known=reported(entry),
+            )
+        )
+        if final:
+            self._done(job, outcome)

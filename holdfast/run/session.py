@@ -1,0 +1,141 @@
+"""One run of a suite against one target, from the plan to the last event.
+
+Whoever collects the checks (the pytest plugin) calls, in this order: `look_before`, `plan`, `run`, `close`. The session
+owns the stream and the harness; `tokens` are what it shares with other runners, if any. Its promises:
+
+- The first event is written only when the target could be started once, so that a target which can't start is one
+  sentence (`CannotRunError`) and not ninety failed rows.
+- Checks are handed back as all their repeats have ended, in that order; `worst` is what counts of them.
+- `close` ends every process of the run and is safe at any time and twice. Where the run was announced, it also writes
+  the audit and the last event, so a stream without a last event belongs to a run that was killed.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.check.verifies import CheckSpec
+from holdfast.run.announcement import run_started
+from holdfast.run.cost import cores, cpu_seconds
+from holdfast.run.events import Purpose, RunAudit, RunFinished
+from holdfast.run.harness import Harness
+from holdfast.run.jobs import jobs_of
+from holdfast.run.options import RunOptions
+from holdfast.run.perform import Outcome
+from holdfast.run.plan import Plan, PlanError, announced, make_plan, within_budget
+from holdfast.run.signals import Signals
+from holdfast.run.stream import Stream
+from holdfast.run.suite import checks_of
+from holdfast.run.tokens import Tokens
+from holdfast.spec.catalogue import builtin
+from holdfast.spec.verdict import WORST_FIRST
+from holdfast.target.preflight import not_there
+
+
+class CannotRunError(Exception):
+    """There is nothing to judge: the target is not there, or does not start. The text is for the user."""
+
+
+class CheckSession:
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+        self.tokens: Tokens | None = None
+        self.target = options.read_target()
+        self.catalogue = builtin(self.target.spec)
+        self.timings = self.target.timings(self.catalogue)
+        self.stream = Stream(options.results)
+        self.signals = Signals()
+        self._plan = Plan()
+        self._harness: Harness | None = None
+        self._outcomes: dict[str, list[Outcome]] = {}
+        self._clock = time.time() - time.monotonic()
+        self._started = time.monotonic()
+        self._announced = False
+
+    def look_before(self) -> None:
+        if problem := not_there(self.target):
+            raise CannotRunError(problem)
+
+    def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
+        """`checks` are those that were collected; the others were left out by the user too, by file or node id."""
+        options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
+        collected = {id_.partition("[")[0] for id_ in checks}
+        suite = checks_of(self.target.spec, scenarios=options.scenarios)
+        others = {id_: spec for id_, spec in suite.items() if id_ not in collected}
+        everything, left_out = {**others, **checks}, deselected | others.keys()
+        whole = not options.scenarios
+        self._plan = make_plan(self.catalogue, self.target, everything, options.selection, left_out, whole=whole)
+        if options.budget_s:
+            within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
+        if not self._plan.rows:
+            raise PlanError("no requirement is left to run; holdfast requirements lists what there is")
+        return frozenset(self._plan.checks)
+
+    def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+        """The ids of checks as all their repeats have ended."""
+        self.signals.take()
+        try:
+            yield from self._run(params)
+        finally:
+            self.close()
+
+    def worst(self, check: str) -> Outcome:
+        return min(self._outcomes[check], key=lambda outcome: WORST_FIRST.index(outcome.verdict))
+
+    def times(self, check: str) -> tuple[float, float] | None:
+        """When the deciding repeat began, in seconds since the epoch, and how long it took."""
+        if check not in self._outcomes:
+            return None
+        worst = self.worst(check)
+        return worst.started + self._clock, worst.duration
+
+    def close(self) -> None:
+        if self._harness is None:
+            return
+        harness, self._harness = self._harness, None
+        audit = harness.audit.report()
+        harness.close()
+        self.signals.hand_to(None)
+        if self._announced:
+            self.stream.emit(RunAudit(**audit))
+            self.stream.emit(
+                RunFinished(
+                    wall_s=round(time.monotonic() - self._started, 3),
+                    cpu_s=cpu_seconds(),
+                    cores=cores(),
+                    interrupted=self.signals.name,
+                    leftovers=[str(harness.folder)] if harness.folder.exists() else [],
+                )
+            )
+        self.stream.close()
+
+    def _run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+        self._harness = harness = Harness(self.target, self.stream, self.options, tokens=self.tokens)
+        harness.open()
+        self._start_once(harness)
+        self._announce()
+        self.signals.hand_to(harness.interrupt)
+        if self.signals.name:
+            raise KeyboardInterrupt
+        jobs = jobs_of(self._plan, params, self.options, self.target, self.catalogue, self.timings)
+        for job, outcome in harness.run(jobs):
+            done = self._outcomes.setdefault(job.check, [])
+            done.append(outcome)
+            if len(done) == self.options.repeat:
+                yield job.check
+
+    def _start_once(self, harness: Harness) -> None:
+        if not self.target.startable:
+            return
+        try:
+            harness.try_target(self.target, self.timings)
+        except Exception as error:
+            raise CannotRunError(f"{self.target.name} does not start: {error}") from error
+
+    def _announce(self) -> None:
+        options = self.options
+        purpose: Purpose = "chaos" if options.scenarios else "conformance"
+        self.stream.emit(run_started(options, self.target, self.catalogue, self.timings, purpose))
+        overlap = options.overlap_at(self.target.time_scale)
+        self.stream.emit(announced(self._plan, self.catalogue, self.timings, overlap))
+        self._announced = True

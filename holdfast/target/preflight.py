@@ -1,0 +1,59 @@
+"""Looks before the run whether the target is there: a missing one is one sentence, not ninety failed rows."""
+
+import shutil
+import socket
+from urllib.parse import urlsplit
+
+from holdfast.target.descriptor import Target
+
+_TIMEOUT = 3.0
+_PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}
+# Names of URLs, or their schemes, that mean UDP.
+_DATAGRAMS = {"udp", "quic", "h3", "wt", "webtransport"}
+
+
+def not_there(target: Target) -> str | None:
+    """Returns what is missing and how to correct it; None if the target is there."""
+    return no_program(target) or nothing_listens(target)
+
+
+def no_program(target: Target) -> str | None:
+    """Returns None if every command that starts a node names a program that exists."""
+    programs = {node.start.argv[0] for node in target.nodes if node.start and node.start.argv}
+    missing = [name for name in sorted(programs) if "{" not in name and shutil.which(name) is None]
+    if not missing:
+        return None
+    return f"there is no program {missing[0]} on PATH: install it, or mend [[node]] start in {target.file}"
+
+
+def nothing_listens(target: Target) -> str | None:
+    """Returns None if at least one node accepts connections, or if Holdfast starts the nodes itself.
+
+    Nodes without URLs are reached through their Redis, so that is asked for then. Where nothing can be asked (a target
+    that only takes datagrams) it is taken to be there; its own checks will tell.
+    """
+    if target.startable:
+        return None
+    urls = {(kind, url) for node in target.nodes for kind, url in node.urls.items()}
+    addresses = sorted({url for kind, url in urls if takes_connections(kind, url)})
+    key = "[[node]] urls"
+    if not urls and (redis := str(target.observe.get("redis", ""))):
+        addresses, key = [redis], "[observe] redis"
+    if not addresses or any(_accepts(url) for url in addresses):
+        return None
+    return f"nothing listens at {', '.join(addresses)}: start {target.name}, or mend {key} in {target.file}"
+
+
+def takes_connections(kind: str, url: str) -> bool:
+    """Whether the URL is reached by TCP; those of QUIC are not, and have the scheme https as well."""
+    return not {kind, urlsplit(url).scheme} & _DATAGRAMS
+
+
+def _accepts(url: str) -> bool:
+    parts = urlsplit(url)
+    port = parts.port or _PORTS.get(parts.scheme, 80)
+    try:
+        with socket.create_connection((parts.hostname or "127.0.0.1", port), timeout=_TIMEOUT):
+            return True
+    except OSError:
+        return False

@@ -1,8 +1,0 @@
--- One member per failure. The record lives as long as its youngest failure counts.
-local function add_failure(facts)
-  local now_ms = milliseconds(facts)
-  local window = window_key(facts)
-  write('ZREMRANGEBYSCORE', window, '-inf', now_ms - limits.rateWindowMs)
-  write('ZADD', window, now_ms, failure_member(facts))
-  write('PEXPIRE', window, limits.rateWindowMs)
-end

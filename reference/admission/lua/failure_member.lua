@@ -1,4 +1,0 @@
--- One member per failure, so that several in one millisecond count separately.
-local function failure_member(facts)
-  return facts.attemptId
-end

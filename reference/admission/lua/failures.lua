@@ -1,5 +1,0 @@
--- Failures of the user that are still inside the rolling window.
-local function failures(facts)
-  local edge = milliseconds(facts) - limits.rateWindowMs
-  return redis.call('ZCOUNT', window_key(facts), '(' .. string.format('%.0f', edge), '+inf')
-end

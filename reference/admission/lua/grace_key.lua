@@ -1,4 +1,0 @@
--- Sessions in grace by the moment it ends.
-local function grace_key()
-  return limits.prefix .. 'session:grace'
-end

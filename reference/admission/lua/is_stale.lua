@@ -1,5 +1,0 @@
--- At most two heartbeat intervals of silence are tolerated.
-local function is_stale(session, now_ms)
-  local last = tonumber(redis.call('GET', beat_key(session)) or 0)
-  return now_ms - last > limits.staleMs
-end

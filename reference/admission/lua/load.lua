@@ -1,5 +1,0 @@
--- A stored JSON record, or nil.
-local function load(name)
-  local text = redis.call('GET', name)
-  return text and cjson.decode(text) or nil
-end

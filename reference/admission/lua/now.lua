@@ -1,5 +1,0 @@
--- Redis server time in microseconds: the one clock of all nodes.
-local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end

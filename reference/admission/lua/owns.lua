@@ -1,3 +1,0 @@
-local function owns(facts, userId)
-  return facts.userId == userId
-end

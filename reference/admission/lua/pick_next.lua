@@ -1,4 +1,0 @@
--- The earliest entry of the line, or nil.
-local function pick_next(instanceId)
-  return redis.call('ZRANGE', queue_key(instanceId), 0, 0)[1]
-end

@@ -1,9 +1,0 @@
--- Adds one failure; the one that reaches the limit sets the lock.
-local function record_failure(facts)
-  local count = failures(facts) + 1
-  add_failure(facts)
-  if locks(count) then
-    set_lock(facts)
-  end
-  return count
-end

@@ -1,8 +1,0 @@
--- The stored bindings of the presented token while they are alive in Redis time, or nil.
-local function token_record(facts)
-  local record = load(token_key(facts.reconnectionToken))
-  if record and record.expiresAt and record.expiresAt <= milliseconds(facts) then
-    return nil
-  end
-  return record
-end

@@ -1,4 +1,0 @@
--- Failures count per user, whatever the character, instance or node.
-local function window_key(facts)
-  return key('ratelimit:window', facts.userId)
-end

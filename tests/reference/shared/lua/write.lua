@@ -1,0 +1,4 @@
+-- Makes every change of a script.
+local function write(...)
+  return redis.call(...)
+end
