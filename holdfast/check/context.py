@@ -25,7 +25,7 @@ from typing import Any, Protocol, Self, TypeVar
 from holdfast.check.answer_timeout import UNANSWERED_AFTER, AnswerTimeout
 from holdfast.check.audit import Audit
 from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSeen, Step
-from holdfast.check.finding import Inconclusive
+from holdfast.check.finding import ArrangementFailed, Inconclusive, Unsafe
 from holdfast.check.transcript import Secrets, Transcript
 from holdfast.check.verifies import CheckSpec
 from holdfast.spec.catalogue import Catalogue
@@ -94,6 +94,24 @@ class Context:
     def warn(self, text: str) -> None:
         self.warnings.append(text)
         self.transcript.note(f"warn: {text}")
+
+    @contextmanager
+    def arranging(self, owner: str) -> Iterator[None]:
+        """Put around steps that only prepare the check; `owner` is the row that judges them.
+
+        What goes wrong inside is no failure of the row under test: a finding becomes ArrangementFailed. It stays a
+        finding if the check verifies `owner` itself, and if it is `Unsafe`, which counts wherever it is seen.
+        """
+        if owner not in self.catalogue.requirements:
+            raise LookupError(f"arranging({owner!r}): the catalogue has no such row")
+        try:
+            yield
+        except Unsafe:
+            raise
+        except AssertionError as finding:
+            if any(claim.id == owner for claim in self.spec.claims):
+                raise
+            raise ArrangementFailed(owner, str(finding)) from finding
 
     @contextmanager
     def call(self, full: float) -> Iterator[float]:

@@ -42,6 +42,14 @@ class Inconclusive(Exception):  # noqa: N818 - a verdict, not an error
     """Raised where nothing can be concluded: too few samples, a fault that was not applied, a stalled machine."""
 
 
+class ArrangementFailed(Inconclusive):
+    """Raised where a step that only prepares the check failed; `owner` is the row that judges such a step."""
+
+    def __init__(self, owner: str, cause: str) -> None:
+        self.owner = owner
+        super().__init__(f"arrangement: {cause} (judged by {owner})")
+
+
 class NotApplicable(Exception):  # noqa: N818 - a verdict, not an error
     """Raised where the requirement speaks of a feature that this target declares it does not have."""
 

@@ -2,34 +2,15 @@
 
 import asyncio
 import time
-from typing import Self, cast
+from typing import Self
 
 import pytest
 
-from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
 from holdfast.check.context import Context
 from holdfast.check.finding import Unsafe
-from holdfast.check.verifies import CheckSpec, Claim
-from holdfast.run.job import Job
-from holdfast.run.perform import Surroundings, perform
-from holdfast.spec.catalogue import builtin
 from holdfast.spec.verdict import Verdict
-from holdfast.target.deployment import Deployment
-from holdfast.target.descriptor import builtin_path, load
-
-
-class Calm:
-    """Its processes get their processor at once."""
-
-    def run_queue_wait(self) -> float:
-        return 0.0
-
-    async def trouble(self) -> str:
-        return ""
-
-    def obituaries(self) -> list[str]:
-        return []
+from tests.kernel.attempts import Calm, outcome_of
 
 
 class Starved(Calm):
@@ -140,18 +121,7 @@ def work(seconds: float) -> None:
 
 
 async def verdict_of(check: object, deployment: object, audit: Audit) -> Verdict:
-    target, catalogue = load(builtin_path("lockd")), builtin("lockd")
-    spec = CheckSpec(check, [Claim("TC-LOOP-01", 1)], waits="0")  # type: ignore[arg-type]  # one of those above
-    job = Job("check", spec, target, catalogue, target.timings(catalogue), seed=1)
-    around = Surroundings(
-        cast("Deployment", deployment), _no_other, audit, AnswerTimeout(), lambda _what, _seconds: None
-    )
-    outcome = await perform(job, 1, around)
-    return outcome.verdict
-
-
-async def _no_other() -> Deployment:
-    raise AssertionError("one deployment is enough here")
+    return (await outcome_of(check, deployment, audit)).verdict
 
 
 class Queued(Audit):

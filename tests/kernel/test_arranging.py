@@ -1,0 +1,61 @@
+"""Arranging is not judging: a step that only prepares a check fails no row but the one that owns it."""
+
+import asyncio
+from typing import Self
+
+import pytest
+
+from holdfast.check.audit import Audit
+from holdfast.check.context import Context
+from holdfast.check.finding import Unsafe, expect
+from holdfast.spec.verdict import Verdict
+from tests.kernel.attempts import Calm, outcome_of
+
+OWNER = "TC-TXN-04"
+
+
+class Given:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @classmethod
+    async def provide(cls, context: Context) -> Self:
+        return cls(context)
+
+
+async def arranges_in_vain(given: Given) -> None:
+    with given.context.arranging(OWNER):
+        expect(503, 200, why="the decide step")
+
+
+async def judges_after_arranging(given: Given) -> None:
+    with given.context.arranging(OWNER):
+        expect(200, 200)
+    expect(503, 200, why="the apply")
+
+
+async def sees_two_leaders_while_arranging(given: Given) -> None:
+    with given.context.arranging(OWNER):
+        raise Unsafe(["one leader in a term"], "two")
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict", "words"),
+    [
+        (
+            arranges_in_vain,
+            Verdict.INCONCLUSIVE,
+            f"arrangement: expected 200; seen 503 (the decide step) (judged by {OWNER})",
+        ),
+        (judges_after_arranging, Verdict.FAIL, "the apply"),
+        (sees_two_leaders_while_arranging, Verdict.FAIL, "one leader in a term"),
+    ],
+)
+def test_a_failed_step_is_charged_to_the_row_that_owns_it(check: object, verdict: Verdict, words: str) -> None:
+    outcome = asyncio.run(outcome_of(check, Calm(), Audit()))
+    assert outcome.verdict is verdict
+    assert words in outcome.reason
+
+
+def test_the_row_that_owns_the_step_fails() -> None:
+    assert asyncio.run(outcome_of(arranges_in_vain, Calm(), Audit(), row=OWNER)).verdict is Verdict.FAIL
