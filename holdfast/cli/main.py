@@ -130,7 +130,7 @@ def serve(
 
 
 @app.command()
-@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants")
+@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants", jobs=1)
 def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) -> None:
     """Run each deliberately broken server against the checks of its requirement: the kill matrix."""
     from holdfast.cli.mutants import kill_matrix

@@ -39,7 +39,7 @@ def run_several(
 ) -> int:
     """Run these specs, each in a runner of its own, and return one exit code; `work` is `run` or `mutants`."""
     began = time.monotonic()
-    jobs = options.jobs
+    jobs = cores() if options.jobs is None else options.jobs
     if jobs < 1:
         raise PlanError(f"--jobs {jobs}: at least one spec has to run")
     orders = _orders(work, keys, options, scenarios, jobs)
