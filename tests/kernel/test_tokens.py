@@ -14,11 +14,15 @@ import pytest
 
 from holdfast.run.places import Places
 from holdfast.run.tokens import Broker, OwnTokens, SharedTokens, Tokens
+from tests.fixtures.waiting import DEADLINE
 
 # A runner: takes places of the lane for work, says so, keeps them until it is told to go on, and ends.
+# Whoever started the tests may ignore SIGINT, as a shell does for what it puts into the background.
 RUNNER = """
-import asyncio, socket, sys
+import asyncio, signal, socket, sys
 from holdfast.run.tokens import SharedTokens
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 async def main():
     tokens = SharedTokens(socket.socket(fileno=int(sys.argv[1])))
@@ -98,6 +102,7 @@ class Runner:
 
     def hears(self) -> str:
         assert self.process.stdout
+        assert not self.silent(DEADLINE), "the runner said nothing"
         return self.process.stdout.readline().strip()
 
     def silent(self, seconds: float = 0.3) -> bool:
