@@ -200,12 +200,17 @@ def explain(
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
-    """Write every report again from a run's events."""
-    from holdfast.reports.files import write_all
+    """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
+    from holdfast.reports.files import anything_happened, write_all
+    from holdfast.reports.index import INDEX, rewrite, specs_in
 
-    results = write_all(folder)
-    typer.echo(f"wrote results.json, junit.xml, ctrf.json, allure-results and report.html to {folder}")
-    raise typer.Exit(results.exit)
+    several = [] if anything_happened(folder) else specs_in(folder)
+    code = int(rewrite(folder)["exit"]) if several else write_all(folder).exit
+    for place in [folder / key for key in several] or [folder]:
+        typer.echo(f"wrote results.json, junit.xml, ctrf.json, allure-results and report.html to {place}")
+    if several:
+        typer.echo(f"wrote {folder / INDEX}")
+    raise typer.Exit(code)
 
 
 @app.command()
