@@ -7,12 +7,17 @@ them: what the harness does itself must not suffer from a fault that it has put 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from holdfast.target.deployment import Deployment
 
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)((?:\.[A-Za-z0-9_-]+)*)\}")
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """Returns the names of the placeholders in these texts that have no further part: `{job_id}`, not `{nodes.a}`."""
+    return {match[1] for text in texts for match in _PLACEHOLDER.finditer(text) if not match[2]}
 
 
 class UnknownPlaceholderError(ValueError):

@@ -161,7 +161,9 @@ def init(
 @app.command()
 def doctor(
     target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
-    disruptive: Annotated[bool, typer.Option("--disruptive", help="also try kill, pause and restart hooks")] = False,
+    disruptive: Annotated[
+        bool, typer.Option("--disruptive", help="also try kill, pause, restart, and hooks that write or give work")
+    ] = False,
     install: Annotated[Tool | None, typer.Option(help="build this tool into the user's cache first, with Go")] = None,
 ) -> None:
     """Try what a descriptor promises and print what was seen."""
