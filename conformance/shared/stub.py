@@ -5,8 +5,9 @@ call, per path; a path is whatever names a call of the protocol. Without a scrip
 (`friendly`). This module is the part that knows no transport; `http_stub` serves it over HTTP.
 
 A stub runs on the harness's own loop, so its answers can be late through no fault of the target, and the target may
-then treat it as unreachable. So each stub measures its own lag. A check that judges what the target did because of this
-stub does it inside `excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive.
+then treat it as unreachable. So each stub measures its own lag, from the connection on: to the caller a handshake that
+takes long is as late as an answer. A check that judges what the target did because of this stub does it inside
+`excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive.
 """
 
 import asyncio
@@ -33,12 +34,17 @@ class Reply:
 
 @dataclass
 class Call:
-    """One call that a stub got; `at` is when it arrived, `answered` when the reply was ready (None: never)."""
+    """One call that a stub got.
+
+    `at` is when it arrived, `answered` when the reply was ready (None: never), `opening` the seconds that its
+    connection took before; 0 for one that was open already.
+    """
 
     at: float
     path: str
     body: Mapping[str, Any]
     answered: float | None = field(default=None, kw_only=True)
+    opening: float = field(default=0.0, kw_only=True)
 
     @property
     def moment(self) -> Moment:
@@ -100,7 +106,7 @@ class Stub(Generic[C]):
         return reply
 
     def _note_lag(self, call: C, hold: float) -> None:
-        lag = time.monotonic() - call.at - hold
+        lag = call.opening + time.monotonic() - call.at - hold
         self.worst_lag = max(self.worst_lag, lag)
         if lag > self.deadline:
             self._work.context.transcript.note(f"{self.name} answered {call.path} {lag:.2f} s late")
@@ -140,14 +146,19 @@ class Stub(Generic[C]):
         T.at_most(bound, since=start, seen=call.moment, times=times, what=name)
         return call
 
+    @property
+    def was_late(self) -> str:
+        """Says by how much the stub was late itself; empty if it never was."""
+        if self.worst_lag <= self.deadline:
+            return ""
+        return f"{self.name}, a peer played by the suite, was itself {self.worst_lag:.2f} s late"
+
     @contextlib.contextmanager
     def excused(self) -> Iterator[None]:
         """Put around judgements that rest on this stub: turns a finding into Inconclusive if the stub was late."""
         try:
             yield
         except Finding as finding:
-            if self.worst_lag <= self.deadline:
+            if not self.was_late or not finding.excusable:
                 raise
-            raise Inconclusive(
-                f"{self.name}, a peer played by the suite, was itself {self.worst_lag:.2f} s late: {finding}"
-            ) from finding
+            raise Inconclusive(f"{self.was_late}: {finding}") from finding

@@ -123,7 +123,7 @@ class SpecTime:
             yield
         except Finding as finding:
             held = held_back()
-            if held < room:
+            if held < room or not finding.excusable:
                 raise
             raise Inconclusive(f"the machine delayed us or the nodes by {held:.2f} s: {finding}") from finding
 

@@ -55,7 +55,7 @@ class RunOptions:
     fail_fast: Annotated[bool, Flag("stop at the first failure")] = False
     last_failed: Annotated[bool, Flag("only what failed in the last run")] = False
     repeat: Annotated[int, Flag("run every check N times", "N")] = 1
-    jobs: Annotated[int, Flag("how many specs run at the same time, each in a runner of its own", "N")] = 1
+    jobs: Annotated[int | None, Flag("specs at the same time, each in a runner of its own; one a core", "N")] = None
     stress: Annotated[int, Flag("keep N cores busy meanwhile", "N")] = 0
     overlap: Annotated[int | None, Flag("how many checks wait at the same time", "N")] = None
     budget: Annotated[str | None, Flag("the most telling checks that fit, e.g. 30m", "TIME")] = None

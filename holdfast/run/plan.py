@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.run.events import DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
-from holdfast.run.lacks import lack
+from holdfast.run.lacks import Lack, lack, lacking_hook
 from holdfast.spec.catalogue import LEVELS, Catalogue, Part, Requirement
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target
-from holdfast.target.hooks import entry_of
 
 
 class PlanError(ValueError):
@@ -138,7 +137,16 @@ def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[st
 
 def _without_lacking(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
     """A check that asks for what the target can't give (another setting, a role) is blind; another may still run."""
-    lacks = {check: lack(checks[check], target) for check in part.checks}
+    return _only_runnable(part, {check: lack(checks[check], target) for check in part.checks})
+
+
+def _without_hooks(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
+    """A check that calls a hook needs the descriptor to have it; without it, it is blind."""
+    return _only_runnable(part, {check: lacking_hook(checks[check], target) for check in part.checks})
+
+
+def _only_runnable(part: PlannedPart, lacks: Mapping[str, Lack | None]) -> PlannedPart:
+    """Leaves out the checks that lack something; without any other the part is not observable, for the first reason."""
     runnable = tuple(check for check in part.checks if not lacks[check])
     if part.status != "planned" or not part.checks or runnable == part.checks:
         return part
@@ -146,18 +154,6 @@ def _without_lacking(part: PlannedPart, checks: Mapping[str, CheckSpec], target:
         return replace(part, checks=runnable)
     reason, hook = next(found for found in lacks.values() if found)
     return PlannedPart(part.part, "not-observable", reason, hook)
-
-
-def _without_hooks(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
-    """A check that calls a hook needs the descriptor to have it; without it, it is blind."""
-    missing = {check: sorted(checks[check].hooks - target.hooks.keys()) for check in part.checks}
-    runnable = tuple(check for check in part.checks if not missing[check])
-    if part.status != "planned" or not part.checks or runnable == part.checks:
-        return part
-    if runnable:
-        return replace(part, checks=runnable)
-    entry = entry_of(next(names[0] for names in missing.values()))
-    return PlannedPart(part.part, "not-observable", f"the descriptor has no {entry}", entry)
 
 
 def _blind(row: Requirement, part: Part, target: Target, missing: frozenset[str]) -> PlannedPart:

@@ -57,7 +57,7 @@ def test_a_command_line_becomes_the_record(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_without_flags_the_record_keeps_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken(monkeypatch, "run") == RunOptions(results=Path("holdfast-results"))
-    assert taken(monkeypatch, "mutants", "admission") == RunOptions(results=Path("holdfast-results/mutants"))
+    assert taken(monkeypatch, "mutants", "admission") == RunOptions(results=Path("holdfast-results/mutants"), jobs=1)
 
 
 def test_chaos_asks_for_scenarios_at_the_widest_profile(monkeypatch: pytest.MonkeyPatch) -> None:
