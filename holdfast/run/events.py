@@ -221,6 +221,9 @@ class CheckFinished(Event):
     isolation: str = ""
     expected: list[str] = field(default_factory=list)
     seen: str | None = None
+    further: list[str] = field(default_factory=list)
+    unsafe: bool = False
+    blocked_by: str | None = None
     transcript: list[TranscriptLine] = field(default_factory=list)
     transcript_dropped: int = 0
     timings: list[JudgedTiming] = field(default_factory=list)
