@@ -146,11 +146,15 @@ def test_outside_a_check_a_judgement_counts_nowhere() -> None:
     assert not acts.decisive
 
 
+def find(finding: Finding) -> None:
+    raise finding
+
+
 async def collects_three(given: Given) -> None:
     with given.context.collect():
-        raise Absent(["a header"], "none")
+        find(Absent(["a header"], "none"))
     with given.context.collect():
-        raise Finding(["200"], "503")
+        find(Finding(["200"], "503"))
     with given.context.collect():
         expect(200, 200)
     raise Unsafe(["one leader in a term"], "two")
