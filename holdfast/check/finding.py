@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast.check.acts import judged
+from holdfast.check.plain import plain
 from holdfast.check.transcript import shortened
 from holdfast.spec.verdict import Kind
 
@@ -76,6 +77,10 @@ class HarnessError(RuntimeError):
     """Raised where a part of the harness has failed, not the target; the text says which one, and its last words."""
 
 
+class WronglyGiven(HarnessError):  # noqa: N818 - says what is wrong
+    """Raised where what the descriptor gives us (a file, a credential) is missing or wrong; one sentence, and where."""
+
+
 @runtime_checkable
 class Legal(Protocol):
     """One legal alternative of an expectation."""
@@ -90,15 +95,10 @@ def expect(seen: Any, *legal: Any, why: str = "") -> None:
     judged()
     if not any(_matches(alternative, seen) for alternative in legal):
         late = bool(getattr(seen, "late", False))
-        raise Finding([_describe(alternative) for alternative in legal], _describe(seen), why, late=late)
+        raise Finding([plain(alternative) for alternative in legal], plain(seen), why, late=late)
 
 
 def _matches(alternative: Any, seen: Any) -> bool:
     if isinstance(alternative, Legal):
         return alternative.matches(seen)
     return bool(alternative == seen)
-
-
-def _describe(value: Any) -> str:
-    describe = getattr(value, "describe", None)
-    return str(describe()) if callable(describe) else repr(value)

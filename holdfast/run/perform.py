@@ -18,6 +18,7 @@ is given back. The outcome is put together once, at the end, and never changed.
 """
 
 import asyncio
+import itertools
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -169,8 +170,15 @@ def _blaming(finding: AssertionError, bad: Verdict) -> Judged:
     if isinstance(finding, Finding):
         expected = tuple(finding.expected)
         return Judged(bad, str(finding), finding.kind, expected, finding.seen, finding.late, finding.excusable)
-    said = shortened("; ".join(line.strip() for line in str(finding).splitlines()), LONGEST)
+    said = shortened(_sentence(finding), LONGEST)
     return Judged(bad, said or "an assertion without a sentence did not hold", Kind.VIOLATES, (), said or None)
+
+
+def _sentence(finding: AssertionError) -> str:
+    """The check's own words: pytest, where it is run directly, adds the expression and the objects in it below them."""
+    lines = [line.strip() for line in str(finding).splitlines()]
+    own = itertools.takewhile(lambda line: not line.startswith("assert "), lines)
+    return "; ".join(line for line in own if line)
 
 
 def _worst_first(judged: Judged) -> tuple[bool, int]:

@@ -130,12 +130,12 @@ class CheckSession:
                 yield job.check
 
     def _start_once(self, harness: Harness) -> None:
-        if not self.target.startable:
-            return
         try:
-            harness.try_target(self.target, self.timings)
+            problem = harness.try_target(self.target, self.catalogue)
         except Exception as error:
             raise CannotRunError(f"{self.target.name} does not start: {error}") from error
+        if problem:
+            raise CannotRunError(problem)
 
     def _announce(self) -> None:
         options = self.options

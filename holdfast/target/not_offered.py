@@ -2,7 +2,7 @@
 
 A row that can't be observed leaves a run undecided (exit code 2), because nobody can tell whether the target keeps it.
 An entry here says that the target does not offer it at all; its rows are `not-applicable` then, with the reason. A key
-is a requirement (`AD-QUEUE-01`), one part of it (`AD-QUEUE-01#2`), a group (`AD-QUEUE`), a capability (`metrics`), or a
+is a requirement (`XX-REG-01`), one part of it (`XX-REG-01#2`), a group (`XX-REG`), a capability (`metrics`), or a
 cause as a run has named it after "blocked by: no" (`admin calls`).
 """
 
