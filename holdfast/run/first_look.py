@@ -2,9 +2,10 @@
 
 A wrong credential fails every row in its own way, and none of them names it. So the suite of a spec may have a module
 `preflight` with a function `look`, which asks for drivers by annotation as checks do, tries what it was given with
-calls that change nothing, and raises `WronglyGiven` with one sentence. It is asked only of targets that others started:
-a target that Holdfast starts gets its credentials from the same descriptor, and if it refuses them, the rows say so.
-Anything else that goes wrong here is left to the checks.
+calls that change nothing, and raises `WronglyGiven` with one sentence. A driver may raise it too when it is made, where
+its own part of the descriptor makes no sense. `look` is called only for targets that others started: a target that
+Holdfast starts gets its credentials from the same descriptor, and if it refuses them, the rows say so. Anything else
+that goes wrong here is left to the checks.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ async def first_look(target: Target, catalogue: Catalogue, deployment: Deploymen
     if problem := wrong_file(target, deployment.fill):
         return problem
     look = _look_of(target.spec)
-    return None if target.startable or look is None else await _tried(look, target, catalogue, deployment, audit)
+    return None if look is None else await _tried(look, target, catalogue, deployment, audit)
 
 
 def _look_of(key: str) -> Callable[..., Awaitable[None]] | None:
@@ -61,7 +62,9 @@ async def _tried(
     )
     try:
         async with asyncio.timeout(_LIMIT):
-            await look(**{name: await context.get(kind) for name, kind in spec.provided().items()})
+            provided = {name: await context.get(kind) for name, kind in spec.provided().items()}
+            if not target.startable:
+                await look(**provided)
     except WronglyGiven as wrong:
         return str(wrong)
     except Exception:  # noqa: BLE001 - whatever else it is, the checks will say it of a row
