@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 
 from holdfast.check.audit import Audit
 from holdfast.check.context import Context
@@ -62,7 +63,7 @@ async def _tried(
     )
     try:
         async with asyncio.timeout(_LIMIT):
-            provided = {name: await context.get(kind) for name, kind in spec.provided().items()}
+            provided: dict[str, Any] = {name: await context.get(kind) for name, kind in spec.provided().items()}
             if not target.startable:
                 await look(**provided)
     except WronglyGiven as wrong:
