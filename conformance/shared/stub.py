@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.work import Work
 
@@ -155,9 +155,14 @@ class Stub(Generic[C]):
 
     @contextlib.contextmanager
     def excused(self) -> Iterator[None]:
-        """Put around judgements that rest on this stub: turns a finding into Inconclusive if the stub was late."""
+        """Put around judgements that rest on this stub: turns a finding into Inconclusive if the stub was late.
+
+        What is `Unsafe` stays a finding: no delay explains it.
+        """
         try:
             yield
+        except Unsafe:
+            raise
         except Finding as finding:
             if not self.was_late or not finding.excusable:
                 raise

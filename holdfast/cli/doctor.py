@@ -18,6 +18,7 @@ from holdfast.cli.looks import Seen, tried
 from holdfast.cli.store_members import store_looks
 from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
+from holdfast.run.first_look import first_look
 from holdfast.run.harness import Harness
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import Catalogue, builtin
@@ -42,11 +43,14 @@ def examine(path: Path, *, disruptive: bool) -> int:
         except Exception as error:  # noqa: BLE001 - whatever a foreign command does, the user gets one sentence
             print(Seen(False, "start", str(error)).line())
             return 2
-        seen = harness.call(_look(target, catalogue, deployment, may_disrupt=disruptive or target.startable))
+        wrong = harness.call(first_look(target, catalogue, deployment, harness.audit))
+        seen = [Seen(wrong is None, "files and credentials", wrong or "nothing wrong with them")]
+        seen += harness.call(_look(target, catalogue, deployment, may_disrupt=disruptive or target.startable))
     finally:
         harness.close()
     print("\n".join(one.line() for one in seen))
     _print_capabilities(target)
+    _print_declared(target, catalogue)
     return 1 if any(one.good is False for one in seen) else 0
 
 
@@ -60,6 +64,14 @@ def _print_capabilities(target: Target) -> None:
     print(f"  sees and does: {', '.join(sorted(have & wanted))}")
     for capability in sorted(wanted - have):
         print(f"  without {capability}: needs {target.hook(capability)}")
+
+
+def _print_declared(target: Target, catalogue: Catalogue) -> None:
+    """What the descriptor says of itself, which nobody can try."""
+    for key, reason in target.not_offered.reasons.items():
+        print(f"  not offered: {key} ({target.not_offered.kind_of(key, catalogue)}): {reason}")
+    for name, seconds in target.windows.items():
+        print(f"  may keep silent: {name}, {seconds:g} s")
 
 
 async def _look(target: Target, catalogue: Catalogue, deployment: Deployment, *, may_disrupt: bool) -> list[Seen]:

@@ -27,6 +27,7 @@ import datetime as dt
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
@@ -182,16 +183,19 @@ class Scheduler:
         try:
             await lease()
         except NotObservable as hidden:
-            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden))
+            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden), blocked_by=hidden.blocks)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
             return Outcome.error(attempt, f"the deployment did not start: {error}")
         try:
             outcome = await perform(job, attempt, self._surroundings(job, leased[0], lease))
         finally:
             trouble = await asyncio.shield(self._give_back(leased))
-        if trouble and outcome.verdict is not Verdict.ERROR:
-            return Outcome.error(attempt, f"the deployment could not be taken down: {trouble}")
-        return outcome
+        if not trouble or outcome.verdict is Verdict.ERROR:
+            return outcome
+        untidy = f"the deployment could not be taken down: {trouble}"
+        if outcome.unsafe:  # nothing that happens afterwards takes it back
+            return replace(outcome, further=(*outcome.further, untidy))
+        return Outcome.error(attempt, untidy)
 
     async def _give_back(self, leased: Sequence[Deployment]) -> str:
         """Give all of them back; what kept one from being taken down whole comes back as text."""
@@ -233,6 +237,9 @@ class Scheduler:
                 isolation=job.spec.isolation,
                 expected=list(outcome.expected),
                 seen=outcome.seen,
+                further=list(outcome.further),
+                blocked_by=outcome.blocked_by or None,
+                unsafe=outcome.unsafe,
                 transcript=list(evidence.transcript),
                 transcript_dropped=evidence.dropped,
                 timings=list(evidence.timings),

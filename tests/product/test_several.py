@@ -87,8 +87,8 @@ def test_one_summary_tells_of_both_and_of_what_they_cost(both: Ended) -> None:
     assert sum(line.startswith("holdfast ") for line in lines) == 2
     assert {line.partition(":")[0] for line in lines if " plan: " in line} == {"admission plan", "lockd plan"}
     *_, admission, lockd, cost, ratio, code, report = lines
-    assert admission.startswith("admission  1 pass: exit 0, wall ")
-    assert lockd.startswith("lockd      1 pass: exit 0, wall ")
+    assert admission.startswith("admission  1 pass: exit 0, narrowed: --only AD-ADMIT-01, wall ")
+    assert lockd.startswith(f"lockd      1 pass: exit 0, narrowed: --only {JOIN}, wall ")
     assert cost.startswith("all: wall ")
     assert ", CPU " in cost
     assert ratio.endswith(" times max(longest check, CPU ÷ cores)")
