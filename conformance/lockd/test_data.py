@@ -158,8 +158,9 @@ async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
     for code, request, who in provoked:
         answer = await lockd.call(request, who, node=node)
         expect(answer, wire.refused(code), why=request.path)
-        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
-        expect(kind, "application/json", why=f"Content-Type of {code}")
+        kind = answer.headers.get("Content-Type", "")
+        lockd.context.transcript.received(f"Content-Type: {kind}")
+        expect(kind.partition(";")[0].strip().lower(), "application/json", why=f"Content-Type of {code}")
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")

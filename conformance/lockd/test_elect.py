@@ -108,7 +108,7 @@ async def test_a_quorum_elects_and_one_grant_fewer_does_not(lockd: Lockd, T: Spe
 
 @verifies("TC-ELECT-03", isolation="quiet", nodes=1, waits="lease_settled_max")
 async def test_a_lone_node_is_its_own_quorum(lockd: Lockd, T: SpecTime) -> None:
-    expect(T.count("quorum_of_1"), 1)
+    expect(T.count("quorum_of_1"), 1, why="the quorum of one member")
     await lockd.leads(lockd.lone)
     await lockd.decides(lockd.lone, "the lone leader decides", owner="TC-ELECT-03")
 

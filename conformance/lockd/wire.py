@@ -131,8 +131,7 @@ class Answer(shared.Answer):
     def describe(self) -> str:
         if not self.answered:
             return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
-        kind = self.headers.get("Content-Type", "nothing")
-        words = [str(self.status), self.code, "" if self.ok else f"[Content-Type: {kind}]"]
+        words = [str(self.status), self.code]
         words += [f"{name}={self.fields[name]}" for name in _TELLING if name in self.fields]
         words += [f"{name}: {_listed(self.fields[name])}" for name in ("endpoints", "backends") if name in self.fields]
         return " ".join(word for word in words if word) if self.fields else f"{self.status} {self.text[:120]}"
