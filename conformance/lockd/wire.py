@@ -70,7 +70,7 @@ class Leader:
         return f"leader {self.id or 'nobody'} at {place}, term {self.term}, until {self.expires_at}"
 
 
-# Fields of an answer that verdicts rest on; lists come after them.
+# Fields of an answer that verdicts rest on, besides its lists.
 _LEASE = ("granted", "renewed", "released", "leader_id", "leader_endpoint", "term", "expires_at")
 _TELLING = ("state", *_LEASE, "updated_at_unix", "expires_at_unix", "backend_hash")
 
@@ -132,8 +132,8 @@ class Answer(shared.Answer):
         if not self.answered:
             return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
         words = [str(self.status), self.code]
-        words += [f"{name}={self.fields[name]}" for name in _TELLING if name in self.fields]
         words += [f"{name}: {_listed(self.fields[name])}" for name in ("endpoints", "backends") if name in self.fields]
+        words += [f"{name}={self.fields[name]}" for name in _TELLING if name in self.fields]
         return " ".join(word for word in words if word) if self.fields else f"{self.status} {self.text[:120]}"
 
 
