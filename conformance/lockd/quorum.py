@@ -66,21 +66,26 @@ async def with_lease_left(lockd: Lockd, node: str) -> Leader:
     return leader
 
 
+def before_its_end(lockd: Lockd, lease: Leader) -> float:
+    """Returns the last moment that is surely before the end of a lease, which each node dates a little differently."""
+    return lockd.moment_of(lease.expires_at).lo - lockd.T.clock_slack
+
+
 async def handed_over(lockd: Lockd, nodes: Sequence[str], old: Leader, since: Moment) -> Leader:
     """Waits until these nodes follow a successor of a leader that has left; returns it.
 
     A release lets them elect at once. Without one they have to wait until its lease has run out, so a successor that is
     there only then was not handed anything. Between the bound of ours and that moment it is merely slow.
     """
-    end = lockd.moment_of(old.expires_at)
+    end = before_its_end(lockd, old)
 
     async def look() -> Leader | None:
         return await lockd.one_leader(*nodes, above=old.term)
 
     what = f"a leader above term {old.term} before the lease of the old one ends"
-    leader, seen = await lockd.T.until(look, give_up=max(end.hi - since.hi, lockd.look_every), since=since, what=what)
-    if seen.lo > end.hi:
-        raise Finding([what], f"{leader.describe()}, {seen.lo - end.hi:.1f} s after its end", late=True)
+    leader, seen = await lockd.T.until(look, give_up=max(end - since.hi, lockd.look_every), since=since, what=what)
+    if seen.lo > end:
+        raise Finding([what], f"{leader.describe()}, only when it had ended", late=True)
     lockd.T.at_most("handover_max", since=since, seen=seen, what=what)
     return leader
 

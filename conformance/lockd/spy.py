@@ -162,15 +162,15 @@ class Spy(HttpStub[Call]):
             self.kept.discard(pair)
 
     async def announce(self, node: str) -> wire.Answer:
-        answer = await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+        """Announces itself once, and insists that it is accepted."""
+        answer = await self.lockd.arrange("TC-MEMBER-01", wire.announce(self.endpoint), self.identity, node=node)
         self.lease_end = answer.expires_at or self.lease_end
         return answer
 
     async def join(self, *nodes: str) -> None:
         """Becomes a member at these nodes and announces itself once an interval until it leaves or falls silent."""
         for node in nodes:
-            answer = await self.lockd.arrange("TC-MEMBER-01", wire.announce(self.endpoint), self.identity, node=node)
-            self.lease_end = answer.expires_at or self.lease_end
+            await self.announce(node)
             self._joined.append(self.lockd.beside(self._stay(node)))
             if not self.lockd.context.target.startable:
                 self.lockd.context.stack.push_async_callback(self._take_leave, node)
@@ -178,7 +178,8 @@ class Spy(HttpStub[Call]):
     async def _stay(self, node: str) -> None:
         while True:
             await asyncio.sleep(self.lockd.T.membership_interval)
-            await self.announce(node)
+            answer = await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+            self.lease_end = answer.expires_at or self.lease_end
 
     def fall_silent(self) -> None:
         """Stops announcing, so that its last membership lease expires."""

@@ -22,7 +22,7 @@ async def test_a_start_option_does_not_change_the_rules(lockd: Lockd, T: SpecTim
     await lockd.restart(node, join=lockd.url(node), tc_disable_auth="true")
     await spy.join(node)
     leader, _ = await lockd.leads(node)
-    lease = await lockd.arrange("TC-MEMBER-01", wire.announce(spy.endpoint), spy.identity, node=node)
+    lease = await spy.announce(node)
     expiry = lockd.moment_of(lease.expires_at)
     T.at_least("membership_ttl", since=moment(lease), seen=expiry, tolerance="clock_slack", what="the lease")
     T.at_most("membership_ttl", since=moment(lease), seen=expiry, tolerance="clock_slack", what="the lease")

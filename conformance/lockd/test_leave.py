@@ -149,7 +149,7 @@ async def test_a_restart_ends_the_pause(lockd: Lockd) -> None:
     (spy,) = await spy_members(lockd, node, 1)
     await lockd.goes(node)
     started = await lockd.restart(node)
-    await lockd.arrange("TC-MEMBER-01", wire.announce(spy.endpoint), spy.identity, node=node)
+    await spy.announce(node)
 
     async def listed() -> bool:
         return lockd.endpoint(node) in await lockd.members(node)
