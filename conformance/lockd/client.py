@@ -261,11 +261,12 @@ class Lockd(Caller):
         return self.nodes, leader
 
     def at(self, endpoint: str) -> str:
-        """Returns the node at this endpoint. Raises Finding if no node of the deployment is."""
-        for node in self.nodes:
-            if self.endpoint(node) == endpoint:
-                return node
-        raise Finding([f"one of {', '.join(self.nodes)}"], endpoint, "the leader's endpoint")
+        """Returns the node at this endpoint; if no node of the deployment is there, nothing was arranged."""
+        found = next((node for node in self.nodes if self.endpoint(node) == endpoint), "")
+        with self.context.arranging("TC-ELECT-04"):
+            ends = names(self.endpoint(node) for node in self.nodes)
+            require(found, f"one of {ends}", endpoint, "the leader's endpoint")
+        return found
 
     def moment_of(self, wall_ms: float) -> Moment:
         """Returns a time of the wire (Unix milliseconds) on the monotonic clock."""

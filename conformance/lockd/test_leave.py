@@ -91,11 +91,13 @@ async def test_a_foreign_leave_costs_the_receiver_nothing_at_its_peers(lockd: Lo
         for node in others:
             await lockd.lists(node, lockd.endpoint(a), why=f"{a} has only received the leave of somebody else")
 
-    every = T.silence_watch / 25
+    every, since = T.silence_watch / 25, T.now()
     leaving = lockd.beside(lockd.call(wire.leave(), x.identity, node=a))
     while not leaving.done():
+        _nothing_sent_on([x], since, lockd.node_id(a))
         await receiver_stays()
         await T.sleep(every, "the answer")
+    _nothing_sent_on([x], since, lockd.node_id(a))
     await lockd.throughout(receiver_stays, T.silence_watch, "the receiver at its peers", every=every)
     expect(await leaving, ok(), why="an unguarded leave of another identity")
 

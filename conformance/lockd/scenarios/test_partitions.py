@@ -31,7 +31,13 @@ RESETS, PAIRS = 12, 6
 STRETCHES = 20
 
 
-@verifies("TC-TXN-02", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + two_leader_ttl")
+@verifies(
+    "TC-TXN-02",
+    part=2,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + next_tick_max + two_leader_ttl",
+)
 async def test_c05_leader_unheard(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
     """Nobody reaches the leader, but it reaches everybody: it goes on to lead, and followers name it.
 
@@ -58,13 +64,17 @@ async def test_c05_leader_unheard(lockd: Lockd, faults: Faults, T: SpecTime) -> 
     expect(await decide(lockd, others[0]), ok(state="commit"), why="forwarding works again")
 
 
-@verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + heal_max")
+@verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + next_tick_max + two_leader_ttl + heal_max")
 async def test_c06_leader_isolated(lockd: Lockd, faults: Faults) -> None:
     """Connections are refused in both directions."""
     await isolated_leader(lockd, faults, "refuse", "lease_settled_max")
 
 
-@verifies("TC-STEP-08", isolation="disruptive", waits="cluster_leader_max + two_leader_ttl + blackhole_max + heal_max")
+@verifies(
+    "TC-STEP-08",
+    isolation="disruptive",
+    waits="cluster_leader_max + next_tick_max + two_leader_ttl + blackhole_max + heal_max",
+)
 async def test_c07_leader_in_a_black_hole(lockd: Lockd, faults: Faults) -> None:
     """Bytes are swallowed in both directions, so every call runs into its timeout."""
     await isolated_leader(lockd, faults, "stall", "blackhole_max")
@@ -74,7 +84,13 @@ async def _register(lockd: Lockd, node: str, endpoint: str) -> wire.Answer:
     return await lockd.call(wire.register(HASH, endpoint), lockd.authority.server(name="x"), node=node)
 
 
-@verifies("TC-RM-09", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + three_leader_ttl")
+@verifies(
+    "TC-RM-09",
+    part=2,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + next_tick_max + three_leader_ttl",
+)
 async def test_c08_follower_isolated(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
     """The others keep leader and term, changes of the registry fail, and healing needs no election."""
     _, leader = await lockd.cluster()
@@ -101,7 +117,7 @@ async def test_c08_follower_isolated(lockd: Lockd, faults: Faults, T: SpecTime) 
     part=2,
     isolation="disruptive",
     needs=FAULTS,
-    waits="cluster_leader_max + 20*(two_leader_ttl + clock_slack)",
+    waits="cluster_leader_max + next_tick_max + 20*(two_leader_ttl + clock_slack)",
 )
 async def test_c10_all_ways_slow(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
     """Ten minutes on slow links: no leader change, and no list that loses a member.
@@ -126,7 +142,11 @@ async def test_c10_all_ways_slow(lockd: Lockd, faults: Faults, T: SpecTime) -> N
 
 
 @verifies(
-    "TC-RM-07", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + 3*leader_ttl + undo_max"
+    "TC-RM-07",
+    part=2,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + next_tick_max + 3*leader_ttl + undo_max",
 )
 async def test_c11_one_node_far_away(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
     """A follower that answers later than calls wait: the leader stays, and no change of the registry takes hold."""
@@ -149,7 +169,13 @@ async def test_c11_one_node_far_away(lockd: Lockd, faults: Faults, T: SpecTime) 
     expect(left_over, names([]), why="nothing of the failed change is left")
 
 
-@verifies("TC-INV-02", part=2, isolation="disruptive", needs=FAULTS, waits="cluster_leader_max + 2*rm_fallback_max")
+@verifies(
+    "TC-INV-02",
+    part=2,
+    isolation="disruptive",
+    needs=FAULTS,
+    waits="cluster_leader_max + next_tick_max + 2*rm_fallback_max",
+)
 async def test_c12_resets_under_churn(lockd: Lockd, faults: Faults, T: SpecTime) -> None:
     """Connections break while the registry changes; once they hold, a repeated register is in force everywhere."""
     await lockd.cluster()

@@ -31,7 +31,7 @@ STRIKES = Strength(strikes=3, longest=10, rest=20, apart=True)
     part=3,
     isolation="disruptive",
     needs=FAULTS,
-    waits="cluster_leader_max + 8*leader_ttl + member_expiry_settled",
+    waits="cluster_leader_max + next_tick_max + 8*leader_ttl + member_expiry_settled",
 )
 async def test_random_storm(lockd: Lockd, faults: Faults, T: SpecTime, draw: int) -> None:
     """No two leaders of one term, no decision under a term that is over, and one cluster again afterwards."""
