@@ -166,14 +166,18 @@ async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")
 async def test_times_are_milliseconds(lockd: Lockd, T: SpecTime) -> None:
     node = lockd.lone
-    await lockd.leads(node)
+
+    async def named() -> wire.Answer | None:  # whether its lease is valid can't be told before its times are
+        seen = await lockd.leader(node)
+        return seen if seen.leader.endpoint else None
+
+    shown, _ = await lockd.awaits("TC-ELECT-03", named, "lease_settled_max", what=f"a leader at {node}")
+    _ahead(shown.leader.expires_at, shown.wall, T.leader_ttl, T, "expires_at of the leader")
     answer = await lockd.member(lockd.authority.server(name="x"), nowhere(1), node)
     _ahead(answer.expires_at, answer.wall, T.membership_ttl, T, "expires_at_unix of an announce")
     off = abs(answer.updated_at / 1000 - answer.wall)
     near = off < T.clock_slack + answer.received - answer.sent
     require(near, "updated_at_unix: now, in milliseconds", f"{answer.updated_at}, {off:.1f} s from now")
-    shown = await lockd.leader(node)
-    _ahead(shown.leader.expires_at, shown.wall, T.leader_ttl, T, "expires_at of the leader")
 
 
 def _ahead(stamp: int, wall: float, ttl: float, T: SpecTime, what: str) -> None:
