@@ -254,10 +254,10 @@ class Lockd(Caller):
         first = leaders[0] if len(leaders) == len(nodes) and len(same) == 1 else None
         return first if first and first.term > above else None
 
-    async def cluster(self) -> tuple[list[str], Leader]:
+    async def cluster(self, owner: str = "") -> tuple[list[str], Leader]:
         """Waits until all nodes agree; returns them, and their leader."""
         await self.introduce(*self.nodes)
-        leader, _ = await self.agreed(*self.nodes)
+        leader, _ = await self.agreed(*self.nodes, owner=owner)
         return self.nodes, leader
 
     def at(self, endpoint: str) -> str:

@@ -101,7 +101,7 @@ async def _listed(lockd: Lockd, node: str, nodes: list[str]) -> None:
     "TC-INV-02", isolation="quiet", waits="cluster_leader_max + 4*rejoin_max + registry_equal_max + leave_reject_max"
 )
 async def test_leaves_and_returns_end_in_equal_views(lockd: Lockd, T: SpecTime) -> None:
-    nodes, _ = await lockd.cluster()
+    nodes, _ = await lockd.cluster("TC-INV-02")
     await _leave_and_come_back(lockd, nodes)
     await _equal_views(lockd, nodes, T.now(), _everything)
 
@@ -113,7 +113,7 @@ async def test_leaves_and_returns_end_in_equal_views(lockd: Lockd, T: SpecTime) 
     waits="cluster_leader_max + 8*rejoin_max + registry_equal_max + exit_max",
 )
 async def test_stops_crashes_and_restarts_end_in_equal_views(lockd: Lockd, T: SpecTime) -> None:
-    nodes, _ = await lockd.cluster()
+    nodes, _ = await lockd.cluster("TC-INV-02")
     for node in nodes:
         await lockd.term(node, T.exit_max)
         await lockd.restart(node)
