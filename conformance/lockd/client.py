@@ -107,9 +107,9 @@ class Lockd(Caller):
                 look, give_up=self.T.never(bound), since=since, what=what, every=every or self.look_every
             )
 
-    async def members(self, node: str | None = None) -> list[str]:
+    async def members(self, node: str | None = None, owner: str = "TC-MEMBER-04") -> list[str]:
         answer = await self.call(wire.members(), node=node)
-        with self.context.arranging("TC-MEMBER-04"):
+        with self.context.arranging(owner):
             expect(answer, wire.ok(), why="the member list")
         return answer.endpoints
 

@@ -95,8 +95,8 @@ def _shows(leader: Leader) -> Answer:
     return Answer(200, {}, leader.fields(), sent=now, received=now, wall=time.time())
 
 
-async def _listed(lockd: Lockd, node: str) -> None:
-    """Lets the node show a list of both, as an answer of long ago and of now."""
+def _listed(lockd: Lockd, node: str) -> None:
+    """Notes that the node has shown a list of both long ago."""
     body = {"endpoints": [lockd.endpoint("a"), lockd.endpoint("b")]}
     ago = time.monotonic() - 10 * lockd.T.leader_ttl - 10 * lockd.T.clock_slack
     lockd.views.note(node, wire.members(), Answer(200, {}, body, sent=ago, received=ago))
@@ -104,24 +104,19 @@ async def _listed(lockd: Lockd, node: str) -> None:
 
 def test_two_leaders_in_one_term_are_unsafe_once_nodes_have_settled(tmp_path: Path) -> None:
     async def check(lockd: Lockd) -> None:
-        for node in ("a", "b"):
-            (spy,) = await spies(lockd, 1)
+        pair = await spies(lockd, 2)
+        for node, spy in zip(("a", "b"), pair, strict=True):
             _serve_at(lockd, node, spy.endpoint)
-        ends = [lockd.endpoint(node) for node in ("a", "b")]
+            spy.on(wire.MEMBERS, Reply(200, {"endpoints": [each.endpoint for each in pair]}))
         until = int(time.time() * 1000) + 60_000
         shown = {node: Leader(node, lockd.endpoint(node), 4, until) for node in ("a", "b")}
         split = two_in_one_term(shown)
         assert split is not None
 
-        async def lists(node: str | None = None) -> list[str]:
-            lockd.views.note(str(node), wire.members(), Answer(200, {}, {"endpoints": ends}, received=time.monotonic()))
-            return ends
-
-        lockd.members = lists  # type: ignore[method-assign]  # the nodes are ours
         await lockd.views.judge(*split)
         for node in ("a", "b"):
             lockd.views.forget(node)
-            await _listed(lockd, node)
+            _listed(lockd, node)
             lockd.views.note(node, wire.leader(), _shows(shown[node]))
         assert lockd.views.rivals() == split
         with pytest.raises(Unsafe, match="one leader in term 4"):
