@@ -10,13 +10,14 @@ a while is no slow handshake.
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from aiohttp import web
 from cryptography import x509
+from multidict import CIMultiDict
 
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.stub import Call, Stub
@@ -29,27 +30,31 @@ _AT_ONCE = 0.001
 
 @dataclass
 class HttpCall(Call):
-    """One HTTP call; `body` has no members unless it was a JSON object."""
+    """One HTTP call; `body` has no members unless it was a JSON object. Names of `headers` compare without case."""
 
     method: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     certificate: x509.Certificate | None = None
+    # Names of headers that a verdict may rest on, so that the transcript shows them.
+    telling: Sequence[str] = ()
 
     def describe(self) -> str:
-        return f"{self.method} {super().describe()}"
+        marks = [f"[{name}: {self.headers[name]}]" for name in self.telling if name in self.headers]
+        return " ".join([self.method, super().describe(), *marks])
 
 
 H = TypeVar("H", bound=HttpCall)
 
 
 class HttpStub(Stub[H]):
-    """`endpoint` is its URL once it is open. `call` is the spec's kind of call."""
+    """`endpoint` is its URL once it is open. `call` is the spec's kind of call, `telling` its telling headers."""
 
     call: ClassVar[type[HttpCall]] = HttpCall
 
     def __init__(self, work: Work, name: str, deadline: float, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(work, name, deadline)
         self.endpoint = ""
+        self.telling: Sequence[str] = ()
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._handler: _TimedServer | None = None
@@ -86,8 +91,9 @@ class HttpStub(Stub[H]):
             request.path,
             body if isinstance(body, dict) else {},
             request.method,
-            dict(request.headers),
+            CIMultiDict(request.headers),
             _certificate(request),
+            self.telling,
             opening=self._handler.opening(request) if self._handler else 0.0,
         )
         reply = await self.take(call)
