@@ -13,6 +13,7 @@ from holdfast.conformance.shared.wire import Request
 _WITHOUT = {
     "accounts": "characters that belong to users and can be suspended",
     "sockets": "sockets",
+    "tls": "TLS of its own",
     "queue": "a waiting line",
     "cancel_replacement": "a call that cancels a replacement",
     "ws_reconnect": "reconnects in the WebSocket handshake",
