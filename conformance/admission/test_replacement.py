@@ -90,8 +90,7 @@ def _mentions(group: Sequence[Command], session: str) -> bool:
 
 
 async def _confirm_often(arena: Instance, character: Character, sessions: list[str]) -> None:
-    for _ in range(CONFIRMS):
-        sessions.append((await arena.replaced(character)).session_id)
+    sessions += [(await arena.replaced(character)).session_id for _ in range(CONFIRMS)]
 
 
 @asynccontextmanager
