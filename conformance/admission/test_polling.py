@@ -11,6 +11,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.limiter import owner_of_count
 from holdfast.conformance.admission.sockets import Frame
 from holdfast.conformance.admission.wire import UUID, Answer, place, queued, same_id, whole
@@ -103,13 +104,18 @@ async def test_polls_leave_the_queue_as_it_is(admission: Admission, T: SpecTime)
     arena, polling, _ = await _two_waiting(admission)
     keys = admission.keys()
     queue = keys.name("queue_pending", arena.id)
-    before = await keys.ask("ZRANGE", queue, 0, -1, "WITHSCORES")
+    before = await _entries(keys, queue)
     await _poll(T, arena, polling)
 
     with admission.arranging("AD-QUEUE-01"):
-        demand(polling.id in before, "the polling character in queue:pending", ", ".join(map(str, before)) or "nobody")
-    after = await keys.ask("ZRANGE", queue, 0, -1, "WITHSCORES")
-    expect(", ".join(map(str, after)), ", ".join(map(str, before)), why="members and scores after the polls")
+        demand(polling.id in before, "the polling character in queue:pending", before)
+    expect(await _entries(keys, queue), before, why="members and scores after the polls")
+
+
+async def _entries(keys: Keys, queue: str) -> str:
+    """Returns the members of a sorted set with their scores, in words."""
+    entries = await keys.redis.zrange(queue, 0, -1, withscores=True)
+    return ", ".join(f"{member} at {score:.0f}" for member, score in entries) or "nobody"
 
 
 async def _two_waiting(admission: Admission) -> tuple[Instance, Character, Character]:
