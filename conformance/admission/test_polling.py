@@ -114,8 +114,8 @@ async def test_polls_leave_the_queue_as_it_is(admission: Admission, T: SpecTime)
 
 async def _entries(keys: Keys, queue: str) -> str:
     """Returns the members of a sorted set with their scores, in words."""
-    entries = await keys.redis.zrange(queue, 0, -1, withscores=True)
-    return ", ".join(f"{member} at {score:.0f}" for member, score in entries) or "nobody"
+    entries = await keys.value(queue)
+    return ", ".join(f"{member} at {score:.0f}" for member, score in entries) if isinstance(entries, list) else "nobody"
 
 
 async def _two_waiting(admission: Admission) -> tuple[Instance, Character, Character]:
