@@ -8,7 +8,7 @@ from holdfast.check.finding import expect
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import queued
+from holdfast.conformance.admission.wire import place, queued
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,8 @@ class Bystanders:
 
     async def unharmed(self) -> None:
         """Raises Finding if the session is no longer served or the place in line has changed."""
-        await self.socket.beat()
-        seen = await self.arena.status(self.waiting)
-        expect((seen.status, seen.position, seen.depth), (200, 0, 1), why="the bystander's place in line")
+        await self.socket.beat("the bystander's session")
+        expect(await self.arena.status(self.waiting), place(0, 1), why="the bystander's place in line")
 
 
 @asynccontextmanager
@@ -40,4 +39,5 @@ async def bystanders(admission: Admission) -> AsyncIterator[Bystanders]:
     present = Bystanders(arena, inside, waiting, held.socket)
     yield present
     await present.unharmed()
-    expect(await arena.connect(await admission.character()), queued(position=1), why="control: a valid attempt")
+    with admission.arranging("AD-POLL-01"):
+        expect(await arena.connect(await admission.character()), queued(position=1), why="control: a valid attempt")

@@ -7,26 +7,31 @@ place that it was given and ends them all when the check ends (`footprint`).
 
 A call always returns an `Answer`, in the words of the contract whatever dialect the target speaks; status 0 means that
 there was none. Secrets of an answer are registered before it is written into the transcript. A call that only arranges
-something raises instead: where nothing can be arranged, nothing can be judged.
+something waits out a target that asks to come back later (503 with Retry-After), and raises if it fails all the same:
+in the name of the row that owns it (`Context.arranging`), so that no other row is charged with it.
 """
 
+import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import aiohttp
 
 from holdfast.check.context import Context
-from holdfast.check.finding import Absent, Finding
+from holdfast.check.finding import Finding, NotObservable
 from holdfast.check.observe import Metrics
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.conformance.admission import wire
+from holdfast.conformance.admission.dialects import dialect
+from holdfast.conformance.admission.features import Features, blocked
 from holdfast.conformance.admission.footprint import Footprint
 from holdfast.conformance.admission.identities import Character, Identities, User
-from holdfast.conformance.admission.instance import Held, Instance, outcomes
+from holdfast.conformance.admission.instance import Held, Instance, outcomes, tally
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer
@@ -34,14 +39,21 @@ from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.http import HttpDriver
 from holdfast.conformance.shared.wire import Request
 
-__all__ = ["Admission", "Held", "Instance", "outcomes"]
+__all__ = ["ADMIN_HEADER", "PARALLEL", "Admission", "Held", "Instance", "outcomes", "tally"]
 
+ADMIN_HEADER = "X-Admin-Token"
 # Requests in flight that keep a node busy; more would only pile up in its accept queue.
 PARALLEL = 64
 # Requests in flight while arranging; more would slow down the other checks.
 ARRANGING = 8
+# How many fit into an instance unless a check says otherwise: enough for every check that is not about capacity.
+ROOM = 10
 # A call without an answer after this many attempt deadlines and seconds has none.
 _TIMEOUT_FACTOR, _TIMEOUT_EXTRA = 1.5, 3.0
+# What a target without a waiting line says of an instance that is full.
+_FULL = ("CAPACITY_FULL", "QUEUE_FULL")
+
+R = TypeVar("R")
 
 
 class Admission(HttpDriver[Answer]):
@@ -54,22 +66,25 @@ class Admission(HttpDriver[Answer]):
     def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
         super().__init__(context, T)
         self.build = str(context.target.dialect.get("current_build", "dev-build"))
-        self.features = context.target.dialect
+        self.features = Features(context.target.dialect)
         self.http = http
         self._footprint = Footprint()
+        self._given = 0
         self.identities = Identities(context.target.credentials)
-        self._codec = wire.DIALECTS[str(context.target.dialect.get("name", "contract"))]
-        self.admin_headers = {"X-Admin-Token": str(context.target.credentials.get("admin_token", ""))}
+        self.codec = dialect(str(context.target.dialect.get("name", "contract")))
+        self.admin_headers = {ADMIN_HEADER: str(context.target.credentials.get("admin_token", ""))}
         self.answer_timeout = T.attempt_deadline * _TIMEOUT_FACTOR + _TIMEOUT_EXTRA
-        context.transcript.secrets.register(self.admin_headers["X-Admin-Token"], "admin-token")
+        context.transcript.secrets.register(self.admin_headers[ADMIN_HEADER], "admin-token")
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
         # Certificates are not verified: checks judge whether a connection is encrypted, not who signed for it.
         connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=False)
-        http = aiohttp.ClientSession(connector=connector, auto_decompress=False)
+        http = aiohttp.ClientSession(connector=connector)
         context.stack.push_async_callback(http.close)
-        driver = cls(context, await context.get(SpecTime), http)
+        T = await context.get(SpecTime)
+        driver = cls(context, T, http)
+        context.stack.callback(driver.identities.give_back, T.rate_window + T.rate_lock)
         if not context.target.startable:
             context.stack.push_async_callback(driver.tidy_up)
         return driver
@@ -79,27 +94,51 @@ class Admission(HttpDriver[Answer]):
         for calls in self._footprint.endings():
             await self.parallel([partial(self._send, self.url(), call, _bearer(user)) for call, user in calls])
 
-    async def instance(self, capacity: int = 10, *, node: str | None = None, name: str | None = None) -> Instance:
-        """Registers a fresh instance with this capacity."""
+    async def instance(
+        self, capacity: int | None = None, *, room: int = ROOM, node: str | None = None, name: str | None = None
+    ) -> Instance:
+        """Registers a fresh instance: of exactly this capacity, or with at least this room.
+
+        On a target whose capacity is fixed it is one of those that the descriptor names.
+        """
+        if self.features.fixed_capacity is not None:
+            return self._ready_instance(capacity, room)
         instance = Instance(self, name or f"i-{uuid.uuid4().hex[:12]}")
-        await instance.put(capacity=capacity, node=node)
+        await instance.put(capacity=room if capacity is None else capacity, node=node)
         return instance
 
+    def _ready_instance(self, capacity: int | None, room: int) -> Instance:
+        self.features.fits(capacity, room)
+        ready = self.features.instances
+        if self._given == len(ready):
+            raise NotObservable(f"more than {len(ready)} names in [dialect] instances")
+        self._given += 1
+        return Instance(self, ready[self._given - 1])
+
     async def character(self, user: User | None = None, *, node: str | None = None) -> Character:
-        """Registers a fresh character, of a fresh user unless one is given."""
+        """Registers a fresh character, of a fresh user unless one is given; or takes one that the target knows."""
         owner = user or self.user()
+        if known := self.identities.known_character(owner):
+            return Character(known, owner)
         character = Character(str(uuid.uuid4()), owner)
-        await self.register(character, node=node)
+        if self.features.has("accounts"):
+            await self.register(character, node=node)
         return character
 
     async def characters(self, count: int, user: User | None = None) -> list[Character]:
         return await self.parallel([lambda: self.character(user)] * count, ARRANGING)
 
+    def stranger(self) -> User:
+        """Returns a user to whom none of the check's characters belongs."""
+        self.features.require("accounts")
+        return self.user()
+
     async def register(self, character: Character, *, node: str | None = None, **fields: Any) -> Answer:
         known = {"userId": character.user.id, "suspended": False, **fields}
-        return await self.administer(wire.put_character(character.id, **known), node=node)
+        return await self.administer(wire.put_character(character.id, **known), "AD-ADMIT-07", node=node)
 
     async def suspend(self, character: Character, *, on: bool = True, node: str | None = None, **fields: Any) -> Answer:
+        self.features.require("accounts")
         return await self.register(character, node=node, suspended=on, **fields)
 
     def user(self) -> User:
@@ -113,20 +152,63 @@ class Admission(HttpDriver[Answer]):
         await self.T.sleep(self.T.wait_tolerance, "the target to notice the drop")
         return dropped
 
+    def arranging(self, owner: str) -> AbstractContextManager[None]:
+        """Put around steps that only prepare the check; `owner` is the row that judges them (`Context.arranging`)."""
+        return self.context.arranging(owner)
+
     def stale_bound(self) -> float:
         """Returns the seconds by which a session is gone after its last sign of life; some targets add a grace."""
         T, via_grace = self.T, self.features.get("stale_via_grace")
         return (T.stale_reclaim_grace if via_grace else T.stale_reclaim) + T.slack
 
-    async def administer(self, request: Request, *, node: str | None = None) -> Answer:
-        """Makes an administration call. Raises Absent or Finding if it fails: nothing can be arranged without it."""
-        answer = await self.call(request, None, node=node, headers=self.admin_headers)
+    async def administer(self, request: Request, owner: str, *, node: str | None = None) -> Answer:
+        """Makes an administration call, which `owner` judges. Raises NotObservable if the target has no such call."""
+        answer = await self.patiently(lambda: self.ask_admin(request, node=node))
         if answer.status in (404, 405, 501):
-            raise Absent(["2xx"], f"{request.method} {request.path}: {answer.describe()}")
-        if not 200 <= answer.status < 300:
-            seen = f"{request.method} {request.path}: {answer.describe()}"
-            raise Finding(["2xx"], seen, "while arranging the check", late=answer.late)
+            raise blocked(request)
+        if answer.status in (401, 403):
+            raise NotObservable("[credentials] admin_token, as the target knows it")
+        with self.context.arranging(owner):
+            if not 200 <= answer.status < 300:
+                raise Finding(["2xx"], answer.describe(), f"{request.method} {request.path}", late=answer.late)
         return answer
+
+    async def ask_admin(self, request: Request, *, node: str | None = None) -> Answer:
+        """Makes an administration call once and returns the answer, whatever it is."""
+        return await self.call(request, None, node=node, headers=self.admin_headers)
+
+    async def patiently(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Makes a call that only arranges something. Waits out, within `recovery`, a 503 that says when to come back.
+
+        A target may say so in its first seconds, or amid the work of other checks; no check is about that.
+        """
+        end = time.monotonic() + self.T.recovery
+        while True:
+            answer = await call()
+            hint = answer.retry_header or answer.retry_after
+            left = end - time.monotonic()
+            if answer.status != 503 or not isinstance(hint, int | float) or left <= 0:
+                return answer
+            await self.T.sleep(min(hint, left), "the target, which asks to come back later")
+
+    async def burst(
+        self, calls: Sequence[Callable[[], Awaitable[R]]], *, nodes: Sequence[str] = (), at_once: int | None = None
+    ) -> list[R]:
+        """Makes all calls at once over connections that are open already; returns the results in order.
+
+        A handshake takes longer than an attempt, so over fresh connections the first would be decided before the last
+        was sent, and a target that can't tell them apart would not be noticed. `nodes` are those that the calls go to.
+        """
+        places = list(nodes) or self.nodes[:1]
+        most = min(len(calls), at_once or self.at_once or len(calls))
+        await self.warm(places, math.ceil(most / len(places)))
+        return await self.parallel(calls, at_once)
+
+    async def warm(self, nodes: Sequence[str], count: int) -> None:
+        """Opens this many connections to each node: each carries one harmless call, all of them at the same time."""
+        call = wire.queue_status("i-nobody-registered", str(uuid.uuid4()))
+        urls = [self.url(node) for node in nodes for _ in range(count)]
+        await self.parallel([partial(self._send, url, call, {}) for url in urls], at_once=len(urls))
 
     async def call(
         self,
@@ -142,11 +224,18 @@ class Admission(HttpDriver[Answer]):
         sent = {**(headers or {}), **request.headers, **(_bearer(user) if user else {})}
 
         async def exchange() -> Answer:
-            answer = self._codec.read(await self._send(base, request, sent))
+            answer = await self._send(base, request, sent)
             self._footprint.note(request, user, answer)
             return answer
 
-        return await self.converse(lambda: f"{request.describe()}{f'  [{node}]' if node else ''}", request, exchange())
+        answer = await self.converse(lambda: _said(request, user, headers, node), request, exchange())
+        if answer.reason in _FULL:
+            self.features.require("queue")
+        return answer
+
+    def answered(self, status: int, headers: Mapping[str, str], raw: bytes, sent: float) -> Answer:
+        """Returns the answer in the words of the contract, however the request was made."""
+        return self.codec.read(super().answered(status, headers, raw, sent))
 
     async def raw(
         self, method: str, path: str, *, node: str | None = None, data: bytes | None = None, headers: Mapping[str, str]
@@ -168,8 +257,9 @@ class Admission(HttpDriver[Answer]):
                 self.context.transcript.secrets.register(str(value))
         return answer
 
-    def url(self, node: str | None = None, kind: str = "http") -> str:
-        return self.url_of(node, kind)
+    def url(self, node: str | None = None) -> str:
+        """Returns where a node is spoken to: over HTTP if it has both, over HTTPS if that is its only port."""
+        return self.url_of(node, "http", "https")
 
     def keys(self) -> Keys:
         """Returns the target's Redis, to look into."""
@@ -196,6 +286,14 @@ class Admission(HttpDriver[Answer]):
         while (count := (await self.metrics()).total("session_active_current")) and time.monotonic() < end:
             await self.T.sleep(self.T.wait_tolerance, "sessions of others end")
         return count
+
+
+def _said(request: Request, user: User | None, headers: Mapping[str, str] | None, node: str | None) -> str:
+    """Returns the request as a transcript shows it, with the headers that make it what it is."""
+    marks = [f"[{name}: {value}]" for name, value in (headers or {}).items() if name != ADMIN_HEADER]
+    if user is None and not headers:
+        marks.append("[no Authorization]")
+    return "  ".join([request.describe(), *marks, *([f"[{node}]"] if node else [])])
 
 
 def _bearer(user: User) -> dict[str, str]:

@@ -23,6 +23,19 @@ def expect_locked(T: SpecTime, failures: Sequence[Answer], probe: Answer, why: s
     expect(probe, locked(), why=why)
 
 
+def owner_of_count(answer: Answer, row: str) -> str:
+    """Returns who judges the failures left: this row, or the one that demands that they be told at all."""
+    return "AD-RATE-02" if answer.remaining is None else row
+
+
+def same_hint(answer: Answer) -> bool:
+    """Whether header and body agree on when to try again; a header that names a date is told in whole seconds."""
+    header, body = answer.retry_header, answer.retry_after
+    if header is None or not isinstance(body, int | float):
+        return False
+    return header == body or (not answer.headers["Retry-After"].isdigit() and abs(header - body) <= 1)
+
+
 def in_one_window(T: SpecTime, answers: Sequence[Answer]) -> None:
     """Raises Inconclusive unless all of them were counted before the first can have left the window."""
     if (span := answers[-1].received - answers[0].sent) > T.rate_window:

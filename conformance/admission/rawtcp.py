@@ -1,5 +1,9 @@
-"""Sends bytes that no client library would send: malformed requests and WebSocket frames."""
+"""Sends bytes that no client library would send: malformed requests and WebSocket frames.
 
+The answers are read by the driver's codec like all others.
+"""
+
+import ssl
 from collections.abc import Sequence
 
 from holdfast.conformance.admission.client import Admission
@@ -10,10 +14,19 @@ async def exchange(
     admission: Admission, pieces: Sequence[bytes], *, pause: float = 0.0, last: bool = False, break_off: bool = False
 ) -> Answer:
     """Sends the pieces to the first node; returns the answer, status 0 if there was none."""
-    within = admission.answer_timeout
+    within, url = admission.answer_timeout, admission.url()
+    tls = _unverified() if url.startswith("https") else None
     return await admission.raw_exchange(
-        admission.url(), pieces, within=within, pause=pause, last=last, break_off=break_off
+        url, pieces, within=within, tls=tls, pause=pause, last=last, break_off=break_off
     )
+
+
+def _unverified() -> ssl.SSLContext:
+    """Returns a context that takes every certificate, as the driver does."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def frame(

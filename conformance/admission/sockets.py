@@ -13,7 +13,7 @@ Sockets that are still open when the check ends are dropped.
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,9 +22,11 @@ import aiohttp
 from holdfast.check.context import Context
 from holdfast.check.finding import Finding
 from holdfast.check.timeline import Moment
+from holdfast.conformance.admission.features import Features
 from holdfast.conformance.admission.identities import User
 
-# Seconds to wait for a frame. A healthy target takes milliseconds, so this only ends the wait for one that never comes.
+# Seconds to wait for a frame at least. A healthy target takes milliseconds; this only ends the wait for one that never
+# comes.
 _FRAME_TIMEOUT = 5.0
 
 
@@ -44,6 +46,8 @@ class Socket:
         self.closed_at: Moment | None = None
         self._context = context
         self._name = name
+        # What a demand without a time is given, but not less than a slow machine needs.
+        self._patience = max(_FRAME_TIMEOUT, context.timings.of("prompt_never").seconds)
         self._news = asyncio.Event()
         self._ws: aiohttp.ClientWebSocketResponse | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -65,17 +69,18 @@ class Socket:
         context.transcript.sent(f"GET {path}?{parameters}  (WebSocket)")
         headers = {"Authorization": f"Bearer {user.bearer}"} if user else {}
         try:
-            async with asyncio.timeout(_FRAME_TIMEOUT):
-                socket._ws = await http.ws_connect(base + path, params=dict(query), headers=headers, autoclose=True)
+            async with asyncio.timeout(socket._patience):
+                ws = await http.ws_connect(base + path, params=dict(query), headers=headers, autoclose=True)
         except aiohttp.WSServerHandshakeError as refusal:
             socket.status = refusal.status
             context.transcript.received(f"{refusal.status} upgrade refused")
             return socket
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             socket.status = 0
-            context.transcript.received(f"no upgrade: {error!r}")
+            context.transcript.received(f"no upgrade: {type(error).__name__} {error}".rstrip())
             return socket
-        socket._tasks.append(asyncio.ensure_future(socket._read()))
+        socket._ws = ws
+        socket._tasks.append(asyncio.ensure_future(socket._read(ws)))
         context.stack.push_async_callback(socket.discard)
         return socket
 
@@ -95,7 +100,7 @@ class Socket:
             raise Finding(["a first frame after attach"], self.describe())
         return self.frames[0].data
 
-    async def frame(self, kind: str, *, after: int = 0) -> Frame:
+    async def frame(self, kind: str, *, after: int = 0, why: str = "") -> Frame:
         """Waits for a frame of this type after the first `after` frames; returns it. Raises Finding if none comes."""
 
         def found() -> Frame | None:
@@ -103,7 +108,7 @@ class Socket:
 
         await self._wait(lambda: found() is not None or not self.open_now)
         if (frame := found()) is None:
-            raise Finding([f"a {kind} frame"], self.describe())
+            raise Finding([f"a {kind} frame"], self.describe(), why)
         return frame
 
     async def was_refused(self) -> bool:
@@ -111,11 +116,11 @@ class Socket:
         await self._wait(lambda: bool(self.frames) or not self.open_now)
         return self.refused
 
-    async def beat(self) -> None:
+    async def beat(self, why: str = "") -> None:
         """Sends one heartbeat and waits for its acknowledgement. Raises Finding if none comes."""
         before = len(self.frames)
         await self._send({"type": "heartbeat"})
-        await self.frame("heartbeat_ack", after=before)
+        await self.frame("heartbeat_ack", after=before, why=why)
 
     async def answers(self) -> bool:
         """Sends a heartbeat; returns whether it was acknowledged."""
@@ -204,14 +209,13 @@ class Socket:
         except (ConnectionError, aiohttp.ClientError):
             return
 
-    async def _read(self) -> None:
-        assert self._ws is not None
+    async def _read(self, ws: aiohttp.ClientWebSocketResponse) -> None:
         alive_at = time.monotonic()
-        async for message in self._ws:
+        async for message in ws:
             alive_at = time.monotonic()
             if message.type is aiohttp.WSMsgType.TEXT:
                 self._take(message.data, alive_at)
-        self.close_code = self._ws.close_code or 1006
+        self.close_code = ws.close_code or 1006
         now = time.monotonic()
         self.closed_at = Moment(max(alive_at, now - 0.001), now)
         self._context.transcript.received(f"close {self.close_code}  ({self._name})")
@@ -225,15 +229,53 @@ class Socket:
         if isinstance(data, dict) and (token := data.get("reconnectionToken")):
             self._context.transcript.secrets.register(str(token))
         self.frames.append(Frame(at, data if isinstance(data, dict) else {"type": "no object", "value": data}))
-        if data.get("type") != "heartbeat_ack":
+        if not isinstance(data, dict) or data.get("type") != "heartbeat_ack":
             self._context.transcript.received(f"{text}  ({self._name})")
         self._news.set()
 
-    async def _wait(self, condition: Any, within: float = _FRAME_TIMEOUT) -> None:
+    async def _wait(self, condition: Callable[[], bool], within: float | None = None) -> None:
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(within or self._patience):
                 while not condition():
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             return
+
+
+class NoSocket(Socket):
+    """Stands for the socket of a session on a target without sockets: whatever a check wants of it is not applicable.
+
+    Sessions that only have to be there need none, so heartbeats in the background are no use of it.
+    """
+
+    def __init__(self, context: Context, features: Features) -> None:
+        super().__init__(context, "no socket")
+        self._features = features
+
+    def keep_beating(self, every: float) -> None:
+        """Nothing to do: the session lives without."""
+
+    async def first_frame(self) -> Mapping[str, Any]:
+        self._features.require("sockets")
+        return {}
+
+    async def _send(self, _data: Mapping[str, Any]) -> None:
+        self._features.require("sockets")
+
+    async def drop(self) -> Moment:
+        self._features.require("sockets")
+        return Moment.now()
+
+    async def close(self, _code: int = 1000) -> Moment:
+        return await self.drop()
+
+    async def closed_by_server(self, _within: float) -> Moment:
+        return await self.drop()
+
+    def mute(self) -> Moment:
+        self._features.require("sockets")
+        return Moment.now()
+
+    async def discard(self) -> None:
+        """Nothing to end."""

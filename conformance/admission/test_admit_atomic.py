@@ -1,6 +1,7 @@
 """All of an admission or nothing (seed §11 Atomic Admission): around refusals, and through kills."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from holdfast.check.finding import Finding, Inconclusive, expect
@@ -8,6 +9,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import UUID, refused
 from holdfast.conformance.shared.monitor import atomic_groups
@@ -35,13 +37,17 @@ async def test_a_refusal_leaves_no_trace_of_a_session_or_place(admission: Admiss
             raise Inconclusive("the session inside may have gone stale before all was seen") from finding
         raise
     await free.admit(last)
-    assert await keys.snapshot(*STATE) != before, "control: an admission leaves no trace either, so nothing was seen"
+    with admission.arranging("AD-STATE-01"):
+        seen = await keys.snapshot(*STATE) != before
+        demand(seen, "records of sessions in Redis", "none, not even of an admission", "control")
 
 
 async def _refuse_both(keys: Keys, arena: Instance, outdated: Character, suspended: Character) -> dict[str, Any]:
     before = await keys.snapshot(*STATE)
-    expect(await arena.fail(outdated), refused("VERSION_MISMATCH"))
-    expect(await arena.connect(suspended), refused("CHARACTER_SUSPENDED"))
+    with arena.admission.arranging("AD-VER-01"):
+        expect(await arena.fail(outdated), refused("VERSION_MISMATCH"))
+    with arena.admission.arranging("AD-ADMIT-07"):
+        expect(await arena.connect(suspended), refused("CHARACTER_SUSPENDED"))
     _identical(before, await keys.snapshot(*STATE))
     return before
 
@@ -49,7 +55,7 @@ async def _refuse_both(keys: Keys, arena: Instance, outdated: Character, suspend
 def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
     moved = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
     if moved:
-        seen = "; ".join(f"{key}: {before.get(key)!r} became {after.get(key)!r}" for key in moved)
+        seen = "; ".join(f"{key}: {before.get(key, 'nothing')} became {after.get(key, 'nothing')}" for key in moved)
         raise Finding(["session:* and queue:* as before the refusal"], seen)
 
 
@@ -69,12 +75,13 @@ async def test_record_marker_and_count_change_in_one_step(admission: Admission) 
         {places[word] for command in group if command.name in writes for word in command.words if word in places}
         for group in atomic_groups(commands)
     ]
-    assert set(places.values()) in steps, f"written one after the other: {[sorted(step) for step in steps if step]}"
+    seen = "; then ".join(" and ".join(sorted(step)) for step in steps if step)
+    demand(set(places.values()) in steps, "record, marker and count written in one step", seen or "no write of them")
 
 
 @verifies("AD-ADMIT-04", part=2, isolation="disruptive", busy=True, waits="recovery + 10*prompt")
 async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission: Admission, T: SpecTime) -> None:
-    arena, keys = await admission.instance(capacity=KILLS * PER_KILL), admission.keys()
+    arena, keys = await admission.instance(room=KILLS * PER_KILL), admission.keys()
     victim = admission.nodes[0]
     people: list[Character] = []
     for _ in range(KILLS):
@@ -92,7 +99,7 @@ async def test_a_node_killed_under_load_leaves_whole_sessions_or_none(admission:
 
 async def _connect_all(admission: Admission, arena: Instance, people: Sequence[Character]) -> int:
     """Connects all at once; returns how many were answered before the node was gone."""
-    answers = await admission.parallel([lambda c=c: arena.connect(c) for c in people], PER_KILL)  # type: ignore[misc]  # lambda default
+    answers = await admission.burst([partial(arena.connect, each) for each in people], at_once=PER_KILL)
     return sum(answer.answered for answer in answers)
 
 

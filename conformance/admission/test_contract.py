@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable
 from holdfast.check.generated import Round, fuzz
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.conformance.admission.judging import none_of
+from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.contract import Contract, document
 
@@ -44,11 +45,12 @@ def _fuzz(call: Call, admission: Admission, arena: Instance, tag: str) -> None:
     import requests
 
     with requests.Session() as session:
+        session.verify = False  # as in the driver: whether a connection is encrypted is judged, not who signed for it
 
         def ask(case: Any, caller: Callable[[], dict[str, str]]) -> Any:
             call(asyncio.sleep(0))  # ends the thread with its check
             response = case.call(base_url=admission.url(), session=session, headers=caller())
-            if response.status_code >= 500:
+            if response.status_code >= 500 and "Retry-After" not in response.headers:
                 raise Finding(["no server error"], f"{response.status_code}, for {case.as_curl_command()[:500]}")
             return response
 
@@ -69,25 +71,27 @@ async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admissio
     admission.listeners.append(lambda request, answer: exchanges.append((request, answer)))
 
     await _every_kind_of_refusal(admission, T)
-    await _every_other_call(admission, T)
+    await _every_other_call(admission)
 
     kinds = {(answer.status, answer.outcome, answer.reason) for _, answer in exchanges}
-    assert len(kinds) >= 15, f"too few kinds of answers to speak of: {kinds}"
-    expect(contract.undocumented(exchanges), set(), why=f"of {len(exchanges)} answers")
+    if len(kinds) < 15:
+        raise Inconclusive(f"only {len(kinds)} kinds of answers, too few to speak of")
+    none_of(sorted(map(str, contract.undocumented(exchanges))), f"undocumented one of {len(exchanges)} answers")
 
 
 async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:
     arena, other = await admission.instance(), await admission.instance()
     inside, outdated, suspended, unknown = await admission.characters(4)
     nowhere = Instance(admission, f"i-{uuid.uuid4().hex}")
-    offered = await arena.connect(inside), await arena.connect(inside), await other.connect(inside)
-    expect(offered[1], refused("ALREADY_IN_SESSION"))
+    await arena.admit(inside)
+    await arena.offer(inside)
+    await other.connect(inside)
     await arena.connect(inside, replace=str(uuid.uuid4()))
     await arena.connect(inside, token=str(uuid.uuid4()))
     await nowhere.connect(inside)
     await arena.connect(unknown, as_user=admission.user())
-    await arena.connect(unknown, extra={"characterId": str(uuid.uuid4())})
-    await arena.connect(unknown, extra={"characterId": None})
+    await admission.call(arena.request(str(uuid.uuid4())), unknown.user)
+    await admission.call(arena.request(None), unknown.user)
     await admission.suspend(suspended)
     await arena.connect(suspended)
     for _ in range(T.count("rate_failures") + 1):
@@ -105,13 +109,13 @@ async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:
         await admission.raw("POST", f"/instances/{arena.id}/disconnect", data=body, headers=bearer)
 
 
-async def _every_other_call(admission: Admission, T: SpecTime) -> None:
+async def _every_other_call(admission: Admission) -> None:
     arena = await admission.instance(capacity=1)
     first, second, third = await admission.characters(3)
     session, socket = await arena.join(first)
     await arena.enqueue(second)
     await arena.enqueue(third)
-    offer = (await arena.connect(first)).offer
+    offer = await arena.offer(first)
     for user in (second.user, None):
         await admission.call(wire.queue_status(arena.id, first.id), user)
         await admission.call(wire.leave(arena.id, session.session_id), user)
@@ -121,13 +125,12 @@ async def _every_other_call(admission: Admission, T: SpecTime) -> None:
     await arena.status(second)
     await arena.unqueue(third)
     await arena.unqueue(third)
-    if admission.features.get("cancel_replacement", True):
+    if admission.features.has("cancel_replacement"):
         await arena.cancel(offer, first)
         await arena.cancel(offer, first)
-    await admission.lose(socket)
-    resumed = await arena.connect(first, token=session.token)
-    expect(resumed, success(session.session_id))
+    gone = await admission.lose(socket)
+    await arena.resume(first, session, gone=gone)
+    await arena.release(session.session_id, first)
     await arena.leave(session.session_id, first)
-    await arena.leave(session.session_id, first)
-    await arena.admitted(second, within=T.promote_never)
+    await arena.promoted(second)
     await admission.call(Request("GET", "/health"), None)

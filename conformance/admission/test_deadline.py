@@ -1,5 +1,7 @@
 """The 10 s rule (seed §9 Deterministic Outcome): every attempt gets an outcome in time, and the true one."""
 
+import json
+
 from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
@@ -7,8 +9,9 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.judging import demand, none_of
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import Answer, queued, refused, success, timed_out, unavailable
+from holdfast.conformance.admission.wire import Answer, place, queued, refused, success, timed_out, unavailable
 
 OUTCOMES = ("success", "queued", "failed", "timeout")
 
@@ -55,7 +58,7 @@ async def test_an_expired_attempt_is_answered_with_timeout_at_the_deadline(admis
     _, answer, sent = await _timed_out(admission, T)
 
     expect(answer, timed_out())
-    expect({"sessionId", "position"} & set(answer.fields), set(), why="fields that a timeout must not have")
+    none_of(answer.given("sessionId", "position"), "session or place", "a timeout hands out nothing")
     seen = _received(answer)
     T.at_least("attempt_deadline", since=sent, seen=seen, tolerance="deadline_slack", what="the timeout")
     in_time(T, answer, sent=sent, what="the timeout")
@@ -73,7 +76,8 @@ async def test_an_expired_attempt_is_counted_once_as_timeout(admission: Admissio
 
     after = await series()
     moved = {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
-    expect(moved, {"timeout": 1}, why="what connection_attempt_total went up by, series by series")
+    rise = ", ".join(f"{name} by {value:g}" for name, value in sorted(moved.items())) or "no series"
+    expect(rise, "timeout by 1", why="what connection_attempt_total went up by")
 
 
 @verifies("AD-TIME-02", part=3, isolation="disruptive", waits="stall_long + undo_settle")
@@ -86,8 +90,8 @@ async def test_an_expired_attempt_is_logged_with_its_elapsed_time(admission: Adm
     events = admission.events(event="connection.timeout", characterId=character.id)
     expect(len(events), 1, why="connection.timeout events of the attempt")
     elapsed = events[0].get("elapsedMs")
-    if not isinstance(elapsed, int | float):
-        raise Finding(["elapsedMs: a number"], repr(events[0]))
+    if not isinstance(elapsed, int | float) or isinstance(elapsed, bool):
+        raise Finding(["elapsedMs: a number"], json.dumps(events[0]))
     # Rounding down may take one millisecond off the deadline itself.
     lowest, highest = 1000 * T.attempt_deadline - 1, 1000 * (T.attempt_deadline + T.deadline_slack)
     if not lowest <= elapsed <= highest:
@@ -98,14 +102,15 @@ async def test_an_expired_attempt_is_logged_with_its_elapsed_time(admission: Adm
 async def test_every_outcome_is_told_as_soon_as_it_is_known(admission: Admission, T: SpecTime) -> None:
     arena = await admission.instance(capacity=1)
     outdated, first, second = await admission.characters(3)
-    for character, build, legal in (
-        (outdated, "old", refused("VERSION_MISMATCH")),
-        (first, admission.build, success()),
-        (second, admission.build, queued(position=0)),
+    for character, build, legal, owner in (
+        (outdated, "old", refused("VERSION_MISMATCH"), "AD-VER-01"),
+        (first, admission.build, success(), "AD-ADMIT-01"),
+        (second, admission.build, queued(position=0), "AD-POLL-01"),
     ):
         sent = T.now()
         answer = await arena.connect(character, build=build)
-        expect(answer, legal)
+        with admission.arranging("AD-TIME-03" if answer.outcome == "timeout" else owner):
+            expect(answer, legal)
         # Past the limit of a slow admission it was held back; past the prompt limit alone it was only slow.
         T.at_most("slow_admission", since=sent, seen=_received(answer), what=f"the answer {legal.describe()}")
         T.at_most("prompt", since=sent, seen=_received(answer), what=f"the answer {legal.describe()}")
@@ -128,8 +133,9 @@ async def _settled(admission: Admission) -> tuple[Instance, list[Character], Soc
     arena = await admission.instance(capacity=1)
     inside, waiting, outdated = await admission.characters(3)
     _, socket = await arena.join(inside)
-    expect(await arena.connect(waiting), queued(position=0))
-    expect(await arena.fail(outdated), refused("VERSION_MISMATCH"))
+    await arena.enqueue(waiting)
+    with admission.arranging("AD-VER-01"):
+        expect(await arena.fail(outdated), refused("VERSION_MISMATCH"))
     return arena, [inside, waiting, outdated], socket
 
 
@@ -140,8 +146,7 @@ async def test_a_settled_attempt_is_not_timed_out_later(admission: Admission, T:
 
     await socket.beat()
     expect(await arena.connect(inside), refused("ALREADY_IN_SESSION"), why="its session is still there")
-    place = await arena.status(waiting)
-    expect((place.status, place.position), (200, 0), why="status and position of the waiting character")
+    expect(await arena.status(waiting), place(0), why="the waiting character")
 
 
 @verifies("AD-TIME-04", part=2, waits="3*attempt_deadline")
@@ -151,8 +156,10 @@ async def test_a_settled_attempt_logs_no_timeout_later(admission: Admission, T: 
 
     for character, event in zip(people, ("connection.admitted", "connection.queued", "connection.failed"), strict=True):
         names = [record["event"] for record in admission.events(characterId=character.id) if "event" in record]
-        assert event in names, f"control: no {event} in the log of an attempt that had this outcome: {names}"
-        assert "connection.timeout" not in names, f"the settled attempt was timed out later: {names}"
+        told = ", ".join(map(str, names)) or "nothing"
+        with admission.arranging("AD-OBS-03"):
+            demand(event in names, f"{event} in the log", told, "control: an attempt that had this outcome")
+        demand("connection.timeout" not in names, "no connection.timeout in the log", told, "a settled attempt")
 
 
 @verifies("AD-TIME-04", part=3, isolation="quiet", waits="3*attempt_deadline")
@@ -166,5 +173,7 @@ async def test_a_settled_attempt_counts_no_timeout_later(admission: Admission, T
         name = "connection_attempt_total"
         return after.total(name, reason=reason) - before.total(name, reason=reason)
 
-    expect((moved("success"), moved("queued"), moved("failed")), (1, 1, 1), why="control: each attempt counted once")
+    with admission.arranging("AD-OBS-06"):
+        for reason in ("success", "queued", "failed"):
+            expect(moved(reason), 1, why=f"control: {reason} in connection_attempt_total, of one attempt")
     expect(moved("timeout"), 0, why="timeouts of attempts that had settled")

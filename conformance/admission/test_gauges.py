@@ -8,7 +8,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission
-from holdfast.conformance.admission.wire import success
+from holdfast.conformance.admission.wire import place
 from holdfast.conformance.shared.wire import moment
 
 SESSIONS, DEPTH, PEAK = "session_active_current", "queue_depth_current", "queue_depth_peak"
@@ -33,17 +33,17 @@ async def test_the_session_gauge_counts_who_holds_a_slot(admission: Admission) -
     await admission.settles(sessions, start + 3, why="three admitted")
     gone = await admission.lose(socket)
     expect(await sessions(), start + 3, why="a session in grace holds its slot")
-    await arena.leave(left.session_id, leaving)
+    await arena.release(left.session_id, leaving)
     await admission.settles(sessions, start + 2, why="one has left")
 
-    expect(await arena.reclaim(lost, session.token, gone=gone), success(session.session_id))
-    await arena.leave(session.session_id, lost)
-    await arena.leave(stayed.session_id, staying)
+    await arena.resume(lost, session, gone=gone)
+    await arena.release(session.session_id, lost)
+    await arena.release(stayed.session_id, staying)
     await admission.settles(sessions, start, why="all have left")
 
 
 @verifies("AD-OBS-07", isolation="quiet", waits="stale_reclaim + slack + promote_within")
-async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: Admission, T: SpecTime) -> None:
+async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: Admission) -> None:
     """Nothing is scraped while six wait: a peak that is taken at scrape time would miss them."""
     arena, depth, peak = await admission.instance(capacity=1), _gauge(admission, DEPTH), _gauge(admission, PEAK)
     sessions = _gauge(admission, SESSIONS)
@@ -51,18 +51,18 @@ async def test_the_depth_gauge_follows_the_queue_and_the_peak_stays(admission: A
     inside = await arena.fill(1)
     line = await arena.line_up(6)
     raised = moment(await arena.put(capacity=7))
-    promoted = [(c, (await arena.admitted(c, within=T.promote_never, since=raised))[0]) for c in line]
+    promoted = [(character, (await arena.promoted(character, since=raised))[0]) for character in line]
     await admission.settles(depth, start, why="all have been promoted")
 
     first, second = await arena.line_up(2)
-    polled = (await arena.status(second)).depth
-    expect(polled, 2, why="depth of status")
+    with admission.arranging("AD-POLL-01"):
+        expect(await arena.status(second), place(1, 2))
     await admission.settles(depth, start + 2, why="as deep as status says")
     await admission.settles(peak, *_peaks(highest, 6), why="the peak is kept")
     for character in (first, second):
-        await arena.unqueue(character)
+        await arena.withdraw(character)
     for character, answer in inside + promoted:
-        await arena.leave(answer.session_id, character)
+        await arena.release(answer.session_id, character)
     await admission.settles(depth, start, why="all have left the queue")
     await admission.settles(sessions, empty, why="all have left the instance")
     expect(await peak(), *_peaks(highest, 6), why="the peak does not fall")
@@ -83,14 +83,13 @@ async def test_every_node_shows_the_same_gauges_whoever_ended_the_session(admiss
     await arena.enqueue(waiting, node=a)
     await _all_show(admission, sessions + 3, depth + 1, "three admitted and one queued through one node")
 
-    await arena.unqueue(waiting, node=b)
-    await arena.leave(ending[0].session_id, left, node=b)
+    await arena.withdraw(waiting, node=b)
+    await arena.release(ending[0].session_id, left, node=b)
     socket = await arena.attach(ending[1].session_id, lost, node=b)
-    new = await arena.connect(replaced, replace=await arena.offer(replaced, node=b), node=b)
-    expect(new, success())
+    new = await arena.replaced(replaced, node=b)
     dropped = await socket.drop()
     await _all_show(admission, sessions + 2, depth, "one left, one dropped, one replaced through another")
-    await arena.leave(new.session_id, replaced, node=b)
+    await arena.release(new.session_id, replaced, node=b)
     await _all_show(admission, sessions + 1, depth, "the replacing session left")
     await _return_to(admission, T, (sessions, depth), T.grace_reclaim, dropped)
 

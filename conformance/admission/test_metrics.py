@@ -52,14 +52,15 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
     arena = await admission.instance(capacity=1)
     inside, outdated, waiting, failing = await admission.characters(4)
     await arena.lock(failing)
-    for reason, attempt, legal in (
-        ("throttled", partial(arena.connect, failing), locked()),
-        ("success", partial(arena.connect, inside), success()),
-        ("failed", partial(arena.fail, outdated), refused("VERSION_MISMATCH")),
-        ("queued", partial(arena.connect, waiting), queued()),
+    for reason, attempt, legal, owner in (
+        ("throttled", partial(arena.connect, failing), locked(), "AD-RATE-01"),
+        ("success", partial(arena.connect, inside), success(), "AD-ADMIT-01"),
+        ("failed", partial(arena.fail, outdated), refused("VERSION_MISMATCH"), "AD-VER-01"),
+        ("queued", partial(arena.connect, waiting), queued(), "AD-POLL-01"),
     ):
         before = await _attempts(admission)
-        expect(await attempt(), legal)
+        with admission.arranging(owner):
+            expect(await attempt(), legal)
         await admission.settles(
             _rise(admission, before),
             {reason: 1.0},
@@ -68,18 +69,18 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
 
 
 @verifies("AD-OBS-06", isolation="quiet", waits="promote_within")
-async def test_promotions_and_ends_of_sessions_are_no_attempts(admission: Admission, T: SpecTime) -> None:
+async def test_promotions_and_ends_of_sessions_are_no_attempts(admission: Admission) -> None:
     arena, before = await admission.instance(capacity=2), await _attempts(admission)
     inside = await arena.fill(2)
     line = await arena.line_up(4)
     await arena.fail(await admission.character())
     for character, answer in inside:
-        freed = moment(await arena.leave(answer.session_id, character))
+        freed = moment(await arena.release(answer.session_id, character))
     for character in line[:2]:
-        promoted, _ = await arena.admitted(character, within=T.promote_never, since=freed)
-        await arena.leave(promoted.session_id, character)
+        promoted, _ = await arena.promoted(character, since=freed)
+        await arena.release(promoted.session_id, character)
     for character in line[2:]:
-        await arena.admitted(character, within=T.promote_never, since=freed)
+        await arena.promoted(character, since=freed)
 
     wanted = {"success": 2.0, "queued": 4.0, "failed": 1.0}
     await admission.settles(
@@ -97,7 +98,7 @@ async def test_waits_and_direct_admissions_are_observed_apart_and_in_seconds(adm
     waits, admissions = await _counts(admission)
     placed = await arena.enqueue(waiting)
     await arena.enqueue(giving_up)
-    await arena.unqueue(giving_up)
+    await arena.withdraw(giving_up)
     await T.sleep_until(moment(placed), T.scaled(5), "a wait to be measured")
     expect(await _counts(admission), (waits, admissions), why="observations while one waits and one has given up")
 
@@ -115,8 +116,8 @@ async def _wait_is_observed(
     admission: Admission, T: SpecTime, arena: Instance, held: Held, waiting: Character, placed: Moment
 ) -> None:
     waits, total = (await _counts(admission))[0], await admission.total(f"{WAIT}_sum")
-    freed = moment(await arena.leave(held.answer.session_id, held.character))
-    _, promoted = await arena.admitted(waiting, within=T.promote_never, since=freed)
+    freed = moment(await arena.release(held.answer.session_id, held.character))
+    _, promoted = await arena.promoted(waiting, since=freed)
     await admission.settles(
         lambda: admission.total(f"{WAIT}_count"),
         waits + 1,
@@ -146,12 +147,14 @@ async def test_blocked_and_mismatched_attempts_have_counters_of_their_own(admiss
     blocked, mismatched = await _blocked_and_mismatched(admission)
     lock = await arena.lock(locked_out)
     await _counted(admission, blocked, mismatched + limit, "failures that lead to the lock")
-    for _ in range(3):
-        expect_locked(T, [lock], await arena.connect(locked_out))
+    with admission.arranging("AD-RATE-01"):
+        for _ in range(3):
+            expect_locked(T, [lock], await arena.connect(locked_out))
     await _counted(admission, blocked + 3, mismatched + limit, "attempts under lock")
 
     for character in await admission.characters(MISMATCHED):
-        expect(await arena.fail(character), refused("VERSION_MISMATCH"))
+        with admission.arranging("AD-VER-01"):
+            expect(await arena.fail(character), refused("VERSION_MISMATCH"))
     await _counted(admission, blocked + 3, mismatched + limit + MISMATCHED, "users with a wrong build")
 
 
@@ -172,4 +175,5 @@ async def test_a_fresh_node_exports_ten_families_with_their_types(admission: Adm
         types = dict(re.findall(r"^# TYPE (\S+) (\S+)", answer.text, re.MULTILINE))
         if not types:
             raise Absent(["Prometheus text with # TYPE lines"], answer.describe())
-        expect({name: types.get(name, "missing") for name in FAMILIES}, FAMILIES, why=f"types on node {node}")
+        for name, kind in FAMILIES.items():
+            expect(types.get(name, "no such family"), kind, why=f"{name} on node {node}")

@@ -175,7 +175,7 @@ class Play:
         limbo, where = set(self.model.limbo()), self.model.home(who) or ""
         promoted = self.model.leave(who)
         self._tell(f"{who} leaves {where}")
-        expect(await self._leave(who, where), status(200))
+        await self._leaves(who, where)
         await self._compare(limbo, promoted, who)
 
     async def race(self, leaver: str, who: str) -> None:
@@ -185,7 +185,8 @@ class Play:
         connecting = self._arenas[where].connect(self._people[who])
         left, answer = await asyncio.gather(self._leave(leaver, where), connecting)
         self._tell(f"{leaver} leaves {where} while {who} connects: {_said(answer)}")
-        expect(left, status(200))
+        with self._search.admission.arranging("AD-RECON-09"):
+            expect(left, status(200))
         expect(answer, *legal)
         self._note_session(who, answer)
         answered = [who] if answer.outcome == "success" else []
@@ -195,7 +196,7 @@ class Play:
         limbo, where = set(self.model.limbo()), self.model.post(who) or ""
         self.model.unqueue(who)
         self._tell(f"{who} leaves the queue of {where}")
-        expect(await self._arenas[where].unqueue(self._people[who]), status(200))
+        await self._arenas[where].withdraw(self._people[who])
         await self._compare(limbo, [], who)
 
     async def replace(self, who: str) -> None:
@@ -212,7 +213,8 @@ class Play:
             return
         answer = await arena.connect(character, replace=refusal.offer)
         self._tell(f"{who} replaces its session on {where}: {_said(answer)}")
-        expect(answer, success())
+        with self._search.admission.arranging("AD-REPL-02"):
+            expect(answer, success())
         self._note_session(who, answer)
         await self._compare(set(self.model.limbo()), [], who)
 
@@ -244,7 +246,7 @@ class Play:
         for who in PEOPLE:
             if home := self.model.home(who):
                 self._tell(f"at the end {who} leaves {home}")
-                expect(await self._leave(who, home), status(200))
+                await self._leaves(who, home)
 
     async def _compare(self, limbo: set[tuple[str, str]], promoted: list[str], *involved: str) -> None:
         """Waits for the promotions, then polls those who wait and those involved, and compares with the model."""
@@ -267,9 +269,10 @@ class Play:
         await self._search.T.until(look, give_up=self._search.T.promote_never, what="the end of a passed-over entry")
 
     def _judge(self, who: str, where: str, poll: Answer) -> None:
-        room, state = self.model.rooms[where], poll.fields.get("state", "queued")
+        room, state = self.model.rooms[where], poll.state
         if who in room.waiting:
-            expect((poll.status, state), (200, "queued"), why=f"{who} waits on {where}")
+            expect(poll.status, 200, why=f"{who} waits on {where}")
+            expect(state, "queued", why=f"{who} waits on {where}")
             expect(poll.position, *room.places(who), why=f"place of {who} on {where}")
             expect(poll.depth, *room.depths(), why=f"depth of {where}")
         elif who in room.passed_over:
@@ -290,6 +293,10 @@ class Play:
     def _note_session(self, who: str, answer: Answer) -> None:
         if answer.outcome == "success":
             self._sessions[who] = answer.session_id
+
+    async def _leaves(self, who: str, where: str) -> None:
+        with self._search.admission.arranging("AD-RECON-09"):
+            expect(await self._leave(who, where), status(200))
 
     async def _leave(self, who: str, where: str) -> Answer:
         return await self._arenas[where].leave(self._sessions[who], self._people[who])

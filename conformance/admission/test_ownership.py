@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from holdfast.check.finding import NotApplicable, expect
-from holdfast.check.spectime import SpecTime
+from holdfast.check.finding import expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.wire import queued, refused, success, turned_away
+from holdfast.conformance.admission.judging import demand, none_of, turned_down
+from holdfast.conformance.admission.wire import place, queued, refused, same_id, success, turned_away
 from holdfast.conformance.shared.monitor import Command
 from holdfast.conformance.shared.wire import Request, status
 
@@ -27,19 +27,19 @@ async def test_connecting_a_foreign_character_is_refused_and_changes_nothing(adm
 
     expect(await free.status(idle), status(404), why="the owner's idle character after a stranger tried it")
     expect(await full.status(idle_before_full), status(404), why="the same before a full instance")
-    expect((await full.status(waiting)).position, 0, why="the owner's place in line")
-    await socket.beat()
-    await admission.lose(socket)
-    expect(await free.connect(inside, token=session.token), success(session.session_id))
-    expect(await free.connect(idle), success(), why="control: the owner may")
-    expect(await full.connect(idle_before_full), queued(position=1), why="control: the owner may")
+    expect(await full.status(waiting), place(0), why="the owner's place in line")
+    await socket.beat("the owner's session")
+    gone = await admission.lose(socket)
+    expect(await free.reclaim(inside, session.token, gone=gone), success(session.session_id), why="the owner's token")
+    expect(await free.connect(idle), success(), why="the owner may")
+    expect(await full.connect(idle_before_full), queued(position=1), why="the owner may")
 
 
 async def _try_as_strangers(admission: Admission, places: Iterable[tuple[Instance, Character]]) -> None:
     for arena, character in places:
-        answer = await arena.connect(character, as_user=admission.user())
+        answer = await arena.connect(character, as_user=admission.stranger())
         expect(answer, refused("CHARACTER_NOT_OWNED"))
-        assert not answer.offer, "a stranger was offered the replacement of a running session"
+        none_of(answer.given("replacementToken"), "replacement token for a stranger")
 
 
 @verifies("AD-SEC-01", part=2, isolation="quiet")
@@ -54,7 +54,7 @@ async def test_no_record_is_written_on_behalf_of_a_stranger(admission: Admission
     async with keys.recording() as commands:
         await _try_as_strangers(admission, places)
     async with keys.recording() as control:
-        expect(await free.connect(idle), success())
+        await free.admit(idle)
 
     writes, roots = await keys.write_commands(), keys.roots(*RECORDS, "replacement")
     ids = [session.session_id, *(character.id for _, character in places)]
@@ -69,51 +69,48 @@ async def test_no_record_is_written_on_behalf_of_a_stranger(admission: Admission
             and any(command.mentions(id_) for id_ in ids)
         ]
 
-    assert touching(control), "control: the owner's admission should have been recorded as a write"
-    expect(touching(commands), [], why="writes while strangers tried")
+    with admission.arranging("AD-STATE-01"):
+        demand(touching(control), "a write to Redis by the owner's admission", "none was recorded", "control")
+    none_of(touching(commands), "write while strangers tried")
 
 
 @verifies("AD-SEC-02", waits="wait_tolerance")
 async def test_a_stolen_reconnection_token_is_refused_and_stays_with_its_owner(admission: Admission) -> None:
     arena, character = await admission.instance(), await admission.character()
-    session, socket = await arena.join(character)
-    await admission.lose(socket)
+    session, gone = await arena.dropped(character)
 
-    expect(await arena.connect(character, token=session.token, as_user=admission.user()), refused())
+    expect(await arena.connect(character, token=session.token, as_user=admission.stranger()), refused())
     foreign = await admission.character()
     expect(await arena.connect(foreign, token=session.token), refused(), why="with a character of the thief's own")
-    expect(await arena.connect(character, token=session.token), success(session.session_id))
+    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id), why="the owner")
 
 
 @verifies("AD-SEC-02", waits="wait_tolerance")
 async def test_a_stolen_token_opens_no_socket(admission: Admission) -> None:
-    if not admission.features.get("ws_reconnect"):
-        raise NotApplicable("the descriptor declares no reconnect in the WebSocket handshake")
+    admission.features.require_declared("ws_reconnect")
     arena, character = await admission.instance(), await admission.character()
-    session, socket = await arena.join(character)
-    await admission.lose(socket)
+    session, _ = await arena.dropped(character)
     presented = {"reconnectionToken": session.token, "characterId": character.id}
 
-    for thief in (admission.user(), None):
-        stolen = await arena.try_attach(presented, thief)
-        assert await stolen.was_refused(), f"a thief's handshake: {stolen.describe()}"
+    for thief in (admission.stranger(), None):
+        await turned_down(await arena.try_attach(presented, thief), "a thief's handshake")
     resumed = await arena.try_attach(presented, character.user)
-    expect((await resumed.first_frame()).get("sessionId"), session.session_id, why="the owner's handshake")
+    named = (await resumed.first_frame()).get("sessionId")
+    demand(same_id(named, session.session_id), f"session {session.session_id}", str(named), "the owner's handshake")
 
 
 @verifies("AD-SEC-02")
 async def test_a_stolen_replacement_token_is_refused_and_stays_with_its_owner(admission: Admission) -> None:
     arena, character = await admission.instance(), await admission.character()
     _, socket = await arena.join(character)
-    offer = (await arena.connect(character)).offer
-    assert offer, "the owner got no replacement token"
+    offer = await arena.offer(character)
 
-    expect(await arena.connect(character, replace=offer, as_user=admission.user()), refused())
+    expect(await arena.connect(character, replace=offer, as_user=admission.stranger()), refused())
     foreign = await admission.character()
     await arena.admit(foreign)
     expect(await arena.connect(foreign, replace=offer), refused(), why="with a running session of the thief's own")
-    await socket.beat()
-    expect(await arena.connect(character, replace=offer), success())
+    await socket.beat("the session that a thief wanted to replace")
+    expect(await arena.connect(character, replace=offer), success(), why="the owner")
 
 
 @verifies("AD-SEC-03")
@@ -122,17 +119,17 @@ async def test_nobody_else_ends_a_session_leaves_a_queue_or_cancels_an_offer(adm
     inside, waiting = await admission.characters(2)
     session, socket = await arena.join(inside)
     await arena.enqueue(waiting)
-    offer = (await arena.connect(inside)).offer
+    offer = await arena.offer(inside)
 
-    for stranger in (admission.user(), waiting.user, None):
+    for stranger in (admission.stranger(), waiting.user, None):
         await _turned_away(admission, wire.leave(arena.id, session.session_id), stranger)
-        if admission.features.get("cancel_replacement", True):
+        if admission.features.has("cancel_replacement"):
             await _turned_away(admission, wire.cancel(arena.id, offer), stranger)
-    for stranger in (admission.user(), inside.user, None):
+    for stranger in (admission.stranger(), inside.user, None):
         await _turned_away(admission, wire.unqueue(arena.id, waiting.id), stranger)
 
-    await socket.beat()
-    expect((await arena.status(waiting)).position, 0, why="the place in line after strangers tried to give it up")
+    await socket.beat("the session that strangers tried to end")
+    expect(await arena.status(waiting), place(0), why="the place in line after strangers tried to give it up")
     replaced = await arena.connect(inside, replace=offer)
     expect(replaced, success(), why="the offer after strangers tried to cancel it")
     expect(await arena.unqueue(waiting), status(200), why="control: the owner may")
@@ -149,25 +146,24 @@ async def test_nobody_else_attaches_a_socket_to_a_session(admission: Admission) 
     arena, character = await admission.instance(), await admission.character()
     session = await arena.admit(character)
 
-    for stranger in (admission.user(), None):
-        socket = await arena.try_attach({"sessionId": session.session_id}, stranger)
-        assert await socket.was_refused(), f"a stranger's socket: {socket.describe()}"
+    for stranger in (admission.stranger(), None):
+        await turned_down(await arena.try_attach({"sessionId": session.session_id}, stranger), "a stranger's socket")
     owners = await arena.attach(session.session_id, character)
-    await owners.beat()
+    await owners.beat("the owner's socket")
 
 
 @verifies("AD-SEC-03", waits="promote_within")
-async def test_a_promoted_characters_credentials_are_told_to_its_owner_only(admission: Admission, T: SpecTime) -> None:
+async def test_a_promoted_characters_credentials_are_told_to_its_owner_only(admission: Admission) -> None:
     arena = await admission.instance(capacity=1)
     [(leaving, session)] = await arena.fill(1)
     [promoted] = await arena.line_up(1)
-    await arena.leave(session.session_id, leaving)
-    await arena.admitted(promoted, within=T.promote_never)
+    await arena.release(session.session_id, leaving)
+    await arena.promoted(promoted)
 
-    for stranger in (admission.user(), leaving.user, None):
+    for stranger in (admission.stranger(), leaving.user, None):
         answer = await admission.call(wire.queue_status(arena.id, promoted.id), stranger)
-        shown = {"sessionId", "reconnectionToken"} & answer.fields.keys()
-        assert answer.answered, f"no answer to a stranger's poll: {answer.text}"
-        expect(shown, set(), why=f"what a stranger's poll shows: {answer.describe()}")
+        demand(answer.answered, "an answer", answer.describe(), "a stranger's poll")
+        none_of(answer.given("sessionId", "reconnectionToken"), "credential for a stranger", answer.describe())
     mine = await arena.status(promoted)
-    assert mine.session_id and mine.token, f"control: the owner's poll tells both, seen {mine.describe()}"
+    with admission.arranging("AD-POLL-05"):
+        demand(mine.session_id and mine.token, "session and token", mine.describe(), "control: the owner's poll")

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.wire import Answer, place, same_id
 
 PLACES, LINE = 5, 100
 KILLS = 10
@@ -33,7 +35,10 @@ async def test_sessions_never_exceed_capacity_while_promotions_run(admission: Ad
         highest = max(highest, await keys.ask("SCARD", keys.name("session_instance", arena.id)))
         await T.sleep(T.prompt / 100, "the promotions")
     await rounds
-    expect(highest, PLACES, why="most sessions at any moment")
+    if highest > PLACES:
+        raise Unsafe([f"at most {PLACES} sessions at any moment"], f"{highest} sessions")
+    with admission.arranging("AD-ADMIT-02"):
+        expect(highest, PLACES, why="control: most sessions at any moment, in session:instance")
 
 
 @verifies("AD-QUEUE-11", part=4, isolation="quiet", busy=True, waits="promote_within + 8*prompt")
@@ -47,8 +52,10 @@ async def test_each_promotion_is_announced_once(admission: Admission, T: SpecTim
         announced_ids = [str(event["characterId"]) for event in events if event.get("characterId") in ids]
         return announced_ids if ids <= set(announced_ids) else None
 
-    promoted, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
-    expect(sorted(promoted), sorted(ids), why="connection.admitted, one for each character")
+    with admission.arranging("AD-OBS-03"):
+        promoted, _ = await T.until(announced, give_up=T.prompt_never, what="connection.admitted of everyone in line")
+    twice = sorted({each for each in promoted if promoted.count(each) > 1})
+    none_of(twice, "character with a second connection.admitted")
 
 
 async def _promote_in_rounds(
@@ -63,15 +70,18 @@ async def _promote_in_rounds(
         promoted = line[start : start + PLACES]
         seen = await asyncio.gather(*(place.admitted(character, within=T.promote_never) for character in promoted))
         inside = [(character, answer.session_id) for character, (answer, _) in zip(promoted, seen, strict=True)]
-        expect(len({session for _, session in inside}), PLACES, why="session ids of those promoted")
+        if (apart := len({session for _, session in inside})) < PLACES:
+            raise Unsafe([f"{PLACES} sessions for {PLACES} promoted"], f"{apart} session ids among them")
         await _one_session_each(place, inside, nodes)
         await _the_rest_moved_up(place, line[start + PLACES :])
     return line
 
 
 async def _leave_all(arena: Instance, inside: Sequence[tuple[Character, str]], nodes: Sequence[str]) -> list[Answer]:
+    """Leaves all at once over connections that are open already."""
     turns = [(character, session, nodes[turn % len(nodes)]) for turn, (character, session) in enumerate(inside)]
-    return await asyncio.gather(*(arena.leave(session, character, node=node) for character, session, node in turns))
+    calls = [partial(arena.leave, session, character, node=node) for character, session, node in turns]
+    return await arena.admission.burst(calls, nodes=nodes)
 
 
 async def _line(arena: Instance, length: int) -> list[Character]:
@@ -79,7 +89,8 @@ async def _line(arena: Instance, length: int) -> list[Character]:
     people = await arena.admission.characters(length)
     answers = await arena.admission.parallel([lambda c=c: arena.enqueue(c) for c in people], at_once=8)  # type: ignore[misc]  # lambda default
     places = {answer.position: character for answer, character in zip(answers, people, strict=True)}
-    expect(places.keys(), set(range(length)), why="places given, each once")
+    with arena.admission.arranging("AD-QUEUE-02"):
+        none_of([place for place in range(length) if place not in places], "place of the line left out")
     return [places[place] for place in range(length)]
 
 
@@ -87,16 +98,17 @@ async def _one_session_each(arena: Instance, inside: Sequence[tuple[Character, s
     """Raises Finding unless another node shows the same session that the first poll showed."""
     others = [nodes[(turn + 1) % len(nodes)] for turn in range(len(inside))]
     polls = await asyncio.gather(*(arena.status(c, node=node) for (c, _), node in zip(inside, others, strict=True)))
-    shown = [(poll.fields.get("state"), poll.session_id) for poll in polls]
-    expect(shown, [("admitted", session) for _, session in inside], why="asked once more")
+    for (_, session), poll in zip(inside, polls, strict=True):
+        same = poll.state == "admitted" and same_id(poll.session_id, session)
+        demand(same, f"admitted, session {session}", poll.describe(), "asked once more")
 
 
 async def _the_rest_moved_up(arena: Instance, rest: Sequence[Character]) -> None:
     """Raises Finding unless the first few and the last of the line are where they should be."""
     asked = sorted({*range(min(len(rest), PLACES + 1)), *range(len(rest))[-1:]})
-    polls = await asyncio.gather(*(arena.status(rest[place]) for place in asked))
-    seen = [(poll.fields.get("state", "queued"), poll.position) for poll in polls]
-    expect(seen, [("queued", place) for place in asked], why="the others in line")
+    polls = await asyncio.gather(*(arena.status(rest[position]) for position in asked))
+    for position, poll in zip(asked, polls, strict=True):
+        expect(poll, place(position), why="the others in line")
 
 
 @verifies("AD-QUEUE-11", part=5, isolation="disruptive", nodes=1, busy=True, waits="recovery + 15*prompt")
@@ -126,9 +138,10 @@ async def _moved_in(arena: Instance, line: Sequence[Character], T: SpecTime) -> 
         if lost := [c.id for c, poll in zip(near, polls, strict=True) if poll.status == 404]:
             raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
         pairs = zip(near, polls, strict=True)
-        inside = [(c, poll.session_id) for c, poll in pairs if poll.fields.get("state") == "admitted"]
+        inside = [(c, poll.session_id) for c, poll in pairs if poll.state == "admitted"]
         return inside if len(inside) >= PLACES else None
 
     inside, _ = await T.until(look, give_up=T.promote_never, what="the promotions after the restart")
-    expect(len(inside), PLACES, why="characters in session after the restart")
+    if len(inside) > PLACES:
+        raise Unsafe([f"{PLACES} characters in session after the restart"], f"{len(inside)}")
     return inside

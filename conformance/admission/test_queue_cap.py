@@ -4,13 +4,14 @@ import asyncio
 import time
 from statistics import median
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, queued, refused
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.wire import Answer, place, queued, refused
 from holdfast.conformance.shared.wire import moment, status
 
 SHORT_LINE = 10
@@ -24,13 +25,14 @@ async def test_who_waits_hears_its_place_also_at_the_cap(admission: Admission, T
     cap = T.count("queue_cap")
     arena, _ = await _full(admission)
     crowd, newcomer = await arena.crowd(cap), await admission.character()
-    expect(await arena.connect(newcomer), refused("QUEUE_FULL"), why="control: the queue is at its cap")
+    with admission.arranging("AD-QUEUE-07"):
+        expect(await arena.connect(newcomer), refused("QUEUE_FULL"), why="control: the queue is at its cap")
 
     before = await arena.status(crowd[cap // 2])
-    assert before.position is not None, f"no position in {before.describe()}"
+    with admission.arranging("AD-POLL-01"):
+        demand(before.position is not None, "a position", before.describe(), "the poll of one who waits")
     expect(await arena.connect(crowd[cap // 2]), queued(position=before.position))
-    after = await arena.status(crowd[cap // 2])
-    expect((after.position, after.depth), (before.position, cap))
+    expect(await arena.status(crowd[cap // 2]), place(before.position or 0, cap), why="its place afterwards")
 
 
 @verifies("AD-QUEUE-07", busy=True, waits="5*prompt + queue_cap / 100 + promote_within")
@@ -41,14 +43,14 @@ async def test_the_queue_takes_exactly_as_many_as_its_cap(admission: Admission, 
     last, *more = await admission.characters(6)
     expect(await arena.connect(last), queued(position=cap - 1))
     await _refused_at_the_cap(arena, more[0], T)
-    expect((await arena.status(last)).depth, cap)
+    expect(await arena.status(last), place(cap - 1, cap), why="the last in line")
 
-    await arena.leave(inside.answer.session_id, inside.character)
+    await arena.release(inside.answer.session_id, inside.character)
     await _until_position(arena, last, cap - 2, T)
     expect(await arena.connect(more[1]), queued(position=cap - 1), why="one was promoted, so one more is taken")
     await _refused_at_the_cap(arena, more[2], T)
 
-    expect(await arena.unqueue(last), status(200))
+    await arena.withdraw(last)
     expect(await arena.connect(more[3]), queued(position=cap - 1), why="one has left, so one more is taken")
     await _refused_at_the_cap(arena, more[4], T)
 
@@ -57,7 +59,7 @@ async def _refused_at_the_cap(arena: Instance, character: Character, T: SpecTime
     answer = await arena.connect(character)
     expect(answer, refused("QUEUE_FULL"))
     T.at_most("prompt", since=_instant(answer.sent), seen=_instant(answer.received), what="the refusal")
-    if (answer.retry_after or 0) < 1:
+    if not isinstance(answer.retry_after, int | float) or answer.retry_after < 1:
         arena.admission.context.warn("QUEUE_FULL comes without retryAfterSeconds >= 1")
 
 
@@ -65,7 +67,8 @@ async def _until_position(arena: Instance, character: Character, position: int, 
     async def look() -> bool:
         return (await arena.status(character)).position == position
 
-    await T.until(look, give_up=T.promote_never, what="the promotion of the first in line")
+    with arena.admission.arranging("AD-QUEUE-10"):
+        await T.until(look, give_up=T.promote_never, what="the promotion of the first in line")
 
 
 def _instant(at: float) -> Moment:
@@ -80,7 +83,10 @@ async def test_polls_at_the_cap_are_answered_fast(admission: Admission, T: SpecT
     answers, controls = await _poll_at_the_cadence(arena, crowd, inside.character, T.scaled(30), T)
 
     refusals = [answer for answer in answers if answer.status != 200]
-    assert not refusals, f"{len(refusals)} of {len(answers)} polls were not answered well: {refusals[0].describe()}"
+    if refusals:
+        raise Finding(
+            [f"200 to each of {len(answers)} polls"], f"{len(refusals)} others, such as {refusals[0].describe()}"
+        )
     if (slower := median(map(_took, answers)) - median(map(_took, controls))) > T.rank_p95:
         admission.context.warn(f"a poll takes {slower:.3f} s longer than another call at the same time (medians)")
         return
@@ -122,7 +128,8 @@ async def test_a_poll_at_the_cap_costs_redis_no_more_than_one_in_a_short_line(
     if not few:
         raise Inconclusive("Redis sent nothing for a poll, so the link does not carry the node's traffic")
     growth = T.share("rank_reply_growth")
-    assert many <= growth * few, f"{few:.0f} bytes a poll with {SHORT_LINE} waiting, {many:.0f} with {len(crowd)}"
+    seen = f"{few:.0f} bytes a poll with {SHORT_LINE} waiting, {many:.0f} with {len(crowd)}"
+    demand(many <= growth * few, f"at most {growth:g} times the bytes", seen)
 
 
 async def _reply_bytes_per_poll(arena: Instance, crowd: list[Character]) -> float:

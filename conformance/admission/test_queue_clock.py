@@ -3,13 +3,12 @@
 from holdfast.check.finding import expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
+from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, locked, queued, refused, success
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.wire import Answer, locked, queued, success
 from holdfast.conformance.shared.wire import moment
-
-# Scores are Redis time in one unit or another; their size shows which.
-MICROSECONDS_FROM, MILLISECONDS_FROM = 1e14, 1e11
 
 
 @verifies("AD-QUEUE-03", isolation="quiet", nodes=2)
@@ -19,16 +18,19 @@ async def test_arrival_decides_between_nodes_whose_clocks_differ(admission: Admi
 
     for place, character in enumerate((first, second)):
         polls = [await arena.status(character, node=node) for node in admission.nodes]
-        expect({poll.position for poll in polls}, {place})
+        for poll in polls:
+            expect(poll, wire.place(place), why="its place, through each node")
         _same_estimate(polls, skew)
 
 
 def _same_estimate(polls: list[Answer], skew: float) -> None:
     """Estimates are optional, but a node whose clock is ahead must not add its error to them."""
     given = [poll.fields.get("estimatedWaitSeconds") for poll in polls]
-    if waits := [float(wait) for wait in given if wait is not None]:
-        assert min(waits) >= 0, f"a negative estimatedWaitSeconds: {waits}"
-        assert max(waits) - min(waits) < skew / 2, f"estimatedWaitSeconds differs by the clocks' difference: {waits}"
+    if waits := [float(wait) for wait in given if isinstance(wait, int | float)]:
+        told = ", ".join(f"{wait:g}" for wait in waits)
+        demand(min(waits) >= 0, "no negative estimatedWaitSeconds", told)
+        apart = max(waits) - min(waits)
+        demand(apart < skew / 2, "estimatedWaitSeconds alike on all nodes", told, f"the clocks differ by {skew:g} s")
 
 
 @verifies("AD-QUEUE-03", part=2, isolation="quiet", nodes=2)
@@ -40,9 +42,11 @@ async def test_scores_are_redis_time(admission: Admission, T: SpecTime) -> None:
     after = await keys.now()
     for character in line:
         score = await keys.ask("ZSCORE", keys.name("queue_pending", arena.id), character.id)
-        enqueued = float(score) / _unit(float(score))
+        with admission.arranging("AD-QUEUE-01"):
+            demand(score is not None, "the waiting character in queue:pending", "it is no member")
+        enqueued = float(score) / wire.unit(float(score))
         apart = max(before - enqueued, enqueued - after)
-        assert apart <= T.wait_tolerance, f"the score is {apart:.3f} s away from Redis time at the enqueue"
+        demand(apart <= T.wait_tolerance, "a score that is Redis time at the enqueue", f"{apart:.3f} s away from it")
 
 
 @verifies("AD-QUEUE-03", part=3, isolation="quiet", nodes=2, waits="poll_interval + 4*promote_within")
@@ -59,8 +63,8 @@ async def test_the_measured_wait_is_true_whichever_node_promotes(admission: Admi
 
     inside, session, least, most = leaving.character, leaving.answer.session_id, 0.0, 0.0
     for character, place, releasing in zip(line, places, (right, ahead, ahead, right), strict=True):
-        left = await arena.leave(session, inside, node=releasing)
-        promoted, seen = await arena.admitted(character, within=T.promote_never, since=moment(left))
+        left = await arena.release(session, inside, node=releasing)
+        promoted, seen = await arena.promoted(character, since=moment(left))
         waited = seen.since(moment(place))
         least, most = least + waited.lo, most + waited.hi
         inside, session = character, promoted.session_id
@@ -68,12 +72,11 @@ async def test_the_measured_wait_is_true_whichever_node_promotes(admission: Admi
     async def counted() -> bool:
         return (await _waited(admission))[0] >= before[0] + len(line)
 
-    await T.until(counted, give_up=T.prompt_never, what="the promotions in queue_wait_seconds")
+    with admission.arranging("AD-OBS-08"):
+        await T.until(counted, give_up=T.prompt_never, what="the promotions in queue_wait_seconds")
     grown = (await _waited(admission))[1] - before[1]
-    legal = f"between {least - T.wait_tolerance:.2f} and {most + T.wait_tolerance:.2f} s"
-    assert least - T.wait_tolerance <= grown <= most + T.wait_tolerance, (
-        f"queue_wait_seconds_sum rose by {grown:.2f}, the four waits were {legal}"
-    )
+    least, most = least - T.wait_tolerance, most + T.wait_tolerance
+    demand(least <= grown <= most, f"queue_wait_seconds_sum rises by {least:.2f} to {most:.2f}", f"by {grown:.2f}")
 
 
 async def _waited(admission: Admission) -> tuple[float, float]:
@@ -89,16 +92,15 @@ async def test_graces_and_locks_do_not_expire_by_a_clock_that_is_ahead(admission
     await _set_ahead(admission, ahead, T.scaled(120))
     arena, (lost, unlucky, other) = await admission.instance(node=right), await admission.characters(3)
     session, dropped = await arena.dropped(lost, node=right)
-    for _ in range(T.count("rate_failures")):
-        lock = await arena.fail(unlucky, node=right)
-    expect(lock, refused("VERSION_MISMATCH"))
+    lock = await arena.lock(unlucky, node=right)
     await T.sleep_until(moment(lock), T.scaled(30), "half of grace and lock")
 
     expect(await arena.reclaim(lost, session.token, gone=dropped, node=ahead), success(session.session_id))
     answer = await arena.connect(unlucky, node=ahead)
     T.at_most("rate_lock", since=moment(lock), seen=moment(answer), what="the last look at the lock")
     expect(answer, locked())
-    expect(await arena.connect(other, node=ahead), success(), why="control: only this user is locked")
+    with admission.arranging("AD-RATE-04"):
+        expect(await arena.connect(other, node=ahead), success(), why="control: only this user is locked")
 
 
 @verifies("AD-QUEUE-04", part=2, isolation="quiet", nodes=2)
@@ -107,13 +109,16 @@ async def test_a_newcomer_stands_last_even_after_the_clock_stepped_back(admissio
     arena, line, _ = await _two_waiting(admission)
     keys, newcomers = admission.keys(), await admission.characters(2)
     name = keys.name("queue_pending", arena.id)
-    score = float(await keys.ask("ZSCORE", name, line[-1].id))
-    await keys.ask("ZADD", name, "XX", f"{score + T.scaled(60) * _unit(score):.0f}", line[-1].id)
+    stored = await keys.ask("ZSCORE", name, line[-1].id)
+    with admission.arranging("AD-QUEUE-01"):
+        demand(stored is not None, "the waiting character in queue:pending", "it is no member")
+    score = float(stored)
+    await keys.ask("ZADD", name, "XX", f"{score + T.scaled(60) * wire.unit(score):.0f}", line[-1].id)
 
     for place, newcomer in enumerate(newcomers, len(line)):
         expect(await arena.connect(newcomer), queued(position=place))
     for place, character in enumerate((*line, *newcomers)):
-        expect((await arena.status(character)).position, place, why="place in line after the step back")
+        expect(await arena.status(character), wire.place(place), why="place in line after the step back")
 
 
 async def _set_ahead(admission: Admission, node: str, seconds: float) -> float:
@@ -129,9 +134,3 @@ async def _two_waiting(admission: Admission) -> tuple[Instance, list[Character],
     for place, (character, node) in enumerate(zip(line, admission.nodes, strict=False)):
         expect(await arena.connect(character, node=node), queued(position=place))
     return arena, line, held
-
-
-def _unit(score: float) -> float:
-    if score > MICROSECONDS_FROM:
-        return 1e6
-    return 1e3 if score > MILLISECONDS_FROM else 1.0

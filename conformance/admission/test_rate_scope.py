@@ -4,13 +4,14 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Inconclusive, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.limiter import expect_locked, in_one_window
-from holdfast.conformance.admission.wire import Answer, locked, queued, success
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.limiter import expect_locked, in_one_window, owner_of_count
+from holdfast.conformance.admission.wire import Answer, locked, refused, success
 
 BURST = 50
 FURTHER_USERS = 20
@@ -23,16 +24,19 @@ async def test_successes_and_queue_placements_use_up_nothing(admission: Admissio
     limit = T.count("rate_failures")
     for character in await admission.characters(2 * limit, user):
         answer = await arena.admit(character)
-        expect(answer.remaining, limit, why="failures left after a success")
-        await arena.leave(answer.session_id, character)
+        with admission.arranging(owner_of_count(answer, "AD-RATE-04")):
+            demand(answer.remaining == limit, f"{limit} failures left", answer.describe(), "after a success")
+        await arena.release(answer.session_id, character)
     await full.fill(1)
     for character in await admission.characters(2, user):
-        answer = await full.connect(character)
-        expect(answer, queued())
-        expect(answer.remaining, limit, why="failures left after a queue placement")
-        await full.unqueue(character)
+        answer = await full.enqueue(character)
+        with admission.arranging(owner_of_count(answer, "AD-RATE-04")):
+            demand(answer.remaining == limit, f"{limit} failures left", answer.describe(), "after a queue placement")
+        await full.withdraw(character)
 
-    expect((await arena.fail(character)).remaining, limit - 1, why="control: a failure is counted")
+    answer = await arena.fail(character)
+    with admission.arranging("AD-RATE-02"):
+        demand(answer.remaining == limit - 1, f"{limit - 1} failures left", answer.describe(), "control: a failure")
 
 
 @verifies("AD-RATE-04")
@@ -42,9 +46,9 @@ async def test_failures_of_one_user_add_up_over_characters_and_instances(admissi
     failures = [await places[0].fail(mine[0]) for _ in range(2)]
     failures += [await places[1].fail(mine[1]) for _ in range(T.count("rate_failures") - 2)]
 
-    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    _all_evaluated(admission, failures)
     expect_locked(T, failures, await places[2].connect(mine[2]))
-    expect(await places[2].connect(other), success(), why="control: another user from the same address")
+    expect(await places[2].connect(other), success(), why="another user from the same address")
 
 
 @verifies("AD-RATE-04", part=2)
@@ -54,10 +58,16 @@ async def test_failures_of_one_user_add_up_over_nodes(admission: Admission, T: S
     failures = [await arena.fail(unlucky, node=a) for _ in range(2)]
     failures += [await arena.fail(unlucky, node=b) for _ in range(T.count("rate_failures") - 2)]
 
-    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    _all_evaluated(admission, failures)
     for node in admission.nodes:
         expect_locked(T, failures, await arena.connect(unlucky, node=node), why=f"through node {node}")
-    expect(await arena.connect(other, node=b), success(), why="control: only this user is locked")
+    expect(await arena.connect(other, node=b), success(), why="only this user is locked")
+
+
+def _all_evaluated(admission: Admission, failures: Sequence[Answer]) -> None:
+    for answer in failures:
+        with admission.arranging("AD-RATE-01" if answer.reason == "RATE_LIMITED" else "AD-VER-01"):
+            expect(answer, refused("VERSION_MISMATCH"))
 
 
 @verifies("AD-RATE-05", busy=True, waits="recovery")
@@ -79,7 +89,8 @@ async def test_of_many_failures_over_all_nodes_five_a_user_are_evaluated(admissi
     beyond = CROWD * (BURST - T.count("rate_failures"))
     blocked = sum(locked().matches(answer) for answer in answers)
     if blocked / beyond <= T.share("limiter_block_min"):
-        admission.context.warn(f"{blocked} of {beyond} attempts beyond the limit were blocked: {outcomes(answers)}")
+        told = tally(outcomes(answers))
+        admission.context.warn(f"{blocked} of {beyond} attempts beyond the limit were blocked: {told}")
 
 
 async def _failures_at_once(
@@ -88,7 +99,7 @@ async def _failures_at_once(
     """Makes a burst of failures by each character, through the nodes in turn; returns the answers user by user."""
     who = [character for character in characters for _ in range(BURST)]
     calls = [partial(arena.fail, character, node=node) for character, node in zip(who, itertools.cycle(nodes))]
-    answers = await admission.parallel(calls, at_once=BURST * len(nodes))
+    answers = await admission.burst(calls, nodes=nodes, at_once=BURST * len(nodes))
     if missing := sum(not answer.answered for answer in answers):
         raise Inconclusive(f"{missing} of {len(answers)} simultaneous attempts got no answer")
     return answers
@@ -99,7 +110,6 @@ def _at_most_the_limit_evaluated(T: SpecTime, answers: Sequence[Answer]) -> None
     limit, seen = T.count("rate_failures"), outcomes(answers)
     throttled = sum(locked().matches(answer) for answer in answers)
     evaluated = seen.get("VERSION_MISMATCH", 0)
-    assert evaluated <= limit, (
-        f"{evaluated} of {BURST} simultaneous failures were evaluated, {limit} are allowed: {seen}"
-    )
-    expect(evaluated + throttled, BURST, why=f"all others are answered 429 RATE_LIMITED: {seen}")
+    if evaluated > limit:
+        raise Unsafe([f"at most {limit} of {BURST} simultaneous failures evaluated"], tally(seen))
+    demand(evaluated + throttled == BURST, "429 RATE_LIMITED to all beyond the limit", tally(seen))

@@ -2,14 +2,16 @@
 
 import email.utils
 import math
+from collections.abc import Sequence
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.limiter import expect_locked
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.limiter import expect_locked, owner_of_count
 from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import moment
 
@@ -23,29 +25,39 @@ async def test_a_burst_across_a_window_border_is_locked(admission: Admission, T:
     arena, unlucky, other = await admission.instance(), await admission.character(), await admission.character()
     border = _next_border(T, await _server_clock(T, arena, other))
     await T.sleep_until(border, -BEFORE_BORDER * T.rate_window, "the end of the server's window")
-    failures = await admission.parallel([lambda: arena.fail(unlucky)] * (T.count("rate_failures") - 2))
+    failures = await admission.burst([lambda: arena.fail(unlucky)] * (T.count("rate_failures") - 2))
     if max(answer.received for answer in failures) > border.lo - BORDER_DOUBT * T.rate_window:
         raise Inconclusive("the failures before the border were answered too late to be surely before it")
     await T.sleep_until(border, BORDER_DOUBT * T.rate_window, "the start of the server's next window")
     failures += [await arena.fail(unlucky) for _ in range(2)]
 
-    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    _all_evaluated(failures)
     expect_locked(T, failures, await arena.connect(unlucky))
-    expect(await arena.connect(other), success(), why="control: only this user is locked")
+    with admission.arranging("AD-RATE-04"):
+        expect(await arena.connect(other), success(), why="control: only this user is locked")
+
+
+def _all_evaluated(failures: Sequence[Answer]) -> None:
+    for answer in failures:
+        expect(answer, refused("VERSION_MISMATCH"), why="a failure before the lock")
 
 
 async def _server_clock(T: SpecTime, arena: Instance, character: Character) -> float:
     """Returns how far the server's clock is ahead of our monotonic one; waits for a tick of Date, in whole seconds."""
     before = (await arena.status(character)).headers.get("Date")
     if before is None:
-        raise Finding(["a Date header"], "none", "the server's clock places the border")
+        raise NotObservable("a Date header, by which the server's clock places the border of a minute")
+    arena.admission.context.transcript.note(f"[Date: {before}]")
 
     async def tick() -> float | None:
         answer = await arena.status(character)
-        date = answer.headers["Date"]
+        date = answer.headers.get("Date", before)
         return email.utils.parsedate_to_datetime(date).timestamp() - answer.received if date != before else None
 
-    return (await T.until(tick, give_up=T.recovery, what="the next second by the server's clock"))[0]
+    try:
+        return (await T.until(tick, give_up=T.recovery, what="the next second by the server's clock"))[0]
+    except Finding as stopped:
+        raise Inconclusive(f"the server's clock, by its Date header, does not move: {stopped}") from stopped
 
 
 def _next_border(T: SpecTime, server_ahead: float) -> Moment:
@@ -70,8 +82,10 @@ async def test_a_window_cleared_by_its_first_failure_would_forget_the_rest(admis
 async def _fail_down_to_none_left(T: SpecTime, arena: Instance, unlucky: Character) -> list[Answer]:
     """Fails until none is left, with two failures in the window already; judges the remaining count of each answer."""
     failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures") - 2)]
-    counted = [(answer.reason, answer.remaining) for answer in failures]
-    expect(counted, [("VERSION_MISMATCH", left) for left in reversed(range(len(failures)))], why="failures left")
+    for answer, left in zip(failures, reversed(range(len(failures))), strict=True):
+        legal = answer.reason == "VERSION_MISMATCH" and answer.remaining == left
+        with arena.admission.arranging(owner_of_count(answer, "AD-RATE-03")):
+            demand(legal, f"VERSION_MISMATCH, {left} failures left", answer.describe(), "failures in the window")
     return failures
 
 
@@ -79,9 +93,9 @@ async def _fail_down_to_none_left(T: SpecTime, arena: Instance, unlucky: Charact
 async def test_failures_in_one_instant_count_one_by_one(admission: Admission, T: SpecTime) -> None:
     arena, unlucky = await admission.instance(), await admission.character()
     limit = T.count("rate_failures")
-    failures = await admission.parallel([lambda: arena.fail(unlucky)] * limit)
+    failures = await admission.burst([lambda: arena.fail(unlucky)] * limit)
 
-    expect({answer.reason for answer in failures}, {"VERSION_MISMATCH"})
+    _all_evaluated(failures)
     expect_locked(T, failures, await arena.connect(unlucky))
 
 

@@ -1,14 +1,17 @@
 """Grace after a lost socket, resuming within it, and leaving without it (seed §2, §8; upstream FR-009, FR-010)."""
 
+import json
+
 import pytest
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import Absent, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, queued, refused, success
+from holdfast.conformance.admission.judging import demand, served
+from holdfast.conformance.admission.wire import Answer, epoch_ms, place, queued, refused, same_id, success
 from holdfast.conformance.shared.wire import moment, status
 
 GOING_AWAY = 1001
@@ -26,10 +29,10 @@ async def test_a_lost_session_keeps_its_slot_and_can_be_reclaimed(
     gone = await (socket.drop() if close_code is None else socket.close(close_code))
     await T.sleep(T.prompt, "the target to notice the loss")
 
-    expect(await arena.connect(early), queued())
+    expect(await arena.connect(early), queued(), why="the slot of a lost session")
     await T.sleep_until(gone, T.grace / 2, "half of the grace")
-    expect(await arena.connect(late), queued())
-    expect(await arena.connect(early), queued())
+    expect(await arena.connect(late), queued(), why="the slot of a lost session")
+    expect(await arena.connect(early), queued(), why="the slot of a lost session")
     expect(await arena.reclaim(lost, session.token, gone=gone), success(session.session_id))
 
 
@@ -44,8 +47,10 @@ async def test_a_lost_session_is_stored_in_grace_with_its_end(admission: Admissi
         return record if record.get("state") == "grace" else None
 
     record, _ = await T.until(in_grace, give_up=T.prompt_never, what="the state 'grace' in session:data")
-    assert "graceExpiresAt" in record, f"no graceExpiresAt in the session record, only {', '.join(record)}"
-    end = await keys.at(float(str(record["graceExpiresAt"])))
+    stamp = epoch_ms(record.get("graceExpiresAt"))
+    if stamp is None:
+        raise Absent(["graceExpiresAt, a time, in the session record"], json.dumps(record))
+    end = await keys.at(stamp)
     T.at_least("grace", since=gone, seen=end, tolerance="slack", what="the stored grace")
     T.at_most("grace", since=gone, seen=end, tolerance="slack", what="the stored grace")
 
@@ -67,14 +72,14 @@ async def test_the_token_resumes_the_session_past_those_who_wait(
     socket = await arena.attach(session.session_id, lost)
     socket.keep_beating(T.heartbeat_interval / 2)
     await T.sleep_until(gone, 2 * T.grace, "well past the first grace")
-    assert await socket.answers(), f"the resumed session is no longer served: its socket is {socket.describe()}"
+    await served(socket, "the resumed session")
     expect(await arena.connect(lost), refused("ALREADY_IN_SESSION"), why="the resumed session is still there")
     await _still_first_in_line(arena, waiting)
 
 
 async def _still_first_in_line(arena: Instance, character: Character) -> None:
     seen = await arena.status(character)
-    expect((seen.status, seen.position, seen.fields.get("state", "queued")), (200, 0, "queued"), why="who waits")
+    expect(seen, place(0), why="who waits")
 
 
 @verifies("AD-RECON-03", waits="wait_tolerance")
@@ -123,7 +128,7 @@ async def test_a_leave_frees_slot_and_character_and_voids_the_token(admission: A
     expect(await arena.connect(leaver, token=session.token), refused(), why="the token of a session that was left")
     again, seen = await _enters_again(arena, leaver, T)
     T.at_most("prompt", since=moment(left), seen=seen, what="entering again after the leave")
-    assert again.session_id != session.session_id, "the session that was left is back"
+    _a_new_one(session, again)
 
 
 @verifies("AD-RECON-09", waits="prompt_never")
@@ -134,8 +139,12 @@ async def test_a_clean_close_of_the_socket_is_a_leave(admission: Admission, T: S
 
     again, seen = await _enters_again(arena, leaver, T)
     T.at_most("prompt", since=left, seen=seen, what="entering again after the close")
-    assert again.session_id != session.session_id, "the session that was left is back"
+    _a_new_one(session, again)
     expect(await arena.connect(leaver, token=session.token), refused(), why="the token of a session that was left")
+
+
+def _a_new_one(session: Answer, again: Answer) -> None:
+    demand(not same_id(again.session_id, session.session_id), "a new session", "the one that was left is back")
 
 
 async def _enters_again(arena: Instance, character: Character, T: SpecTime) -> tuple[Answer, Moment]:
@@ -154,7 +163,6 @@ async def test_the_active_gauge_falls_by_one_at_a_leave(admission: Admission, T:
     (leaver, session), _ = await arena.fill(2)
     await _gauge_reaches(admission, T, others + 2)
 
-    left = await arena.leave(session.session_id, leaver)
-    expect(left, status(200))
+    left = await arena.release(session.session_id, leaver)
     seen = await _gauge_reaches(admission, T, others + 1)
     T.at_most("prompt", since=moment(left), seen=seen, what="the gauge after the leave")

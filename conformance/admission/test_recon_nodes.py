@@ -3,14 +3,15 @@
 import asyncio
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment, samples_needed
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.judging import demand, served
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import Answer, refused, success, timed_out
+from holdfast.conformance.admission.wire import Answer, refused, same_id, success, timed_out
 
 CROWD = 50
 # More misses than these miss the row. Each miss, and each drop for which the suite was late, needs another wave.
@@ -37,7 +38,7 @@ async def test_a_session_dropped_on_one_node_resumes_through_another(admission: 
     session, gone = await arena.dropped(character, node=a)
 
     expect(await arena.reclaim(character, session.token, gone=gone, node=b), success(session.session_id))
-    assert await (await arena.attach(session.session_id, character, node=b)).answers(), "the new socket is not served"
+    await served(await arena.attach(session.session_id, character, node=b, owner="AD-RECON-08"), "the new socket")
 
 
 async def _beside_a_live_socket(admission: Admission, T: SpecTime, old_node: str, new_node: str) -> None:
@@ -59,7 +60,9 @@ async def _resume_by_body(arena: Instance, character: Character, session: Answer
     """Presents the token; returns the new socket, or None if it was refused."""
     answer = await arena.connect(character, token=session.token, node=node)
     expect(answer, refused(), success(session.session_id))
-    return await arena.attach(session.session_id, character, node=node) if answer.outcome == "success" else None
+    if answer.outcome != "success":
+        return None
+    return await arena.attach(session.session_id, character, node=node, owner="AD-RECON-08")
 
 
 async def _resume_by_handshake(arena: Instance, character: Character, session: Answer, node: str) -> Socket | None:
@@ -67,16 +70,21 @@ async def _resume_by_handshake(arena: Instance, character: Character, session: A
     socket = await arena.try_attach(query, character.user, node=node)
     if await socket.was_refused():
         return None
-    expect((await socket.first_frame()).get("sessionId"), session.session_id, why="the resumed session")
+    named = (await socket.first_frame()).get("sessionId")
+    demand(same_id(named, session.session_id), f"session {session.session_id}", str(named), "the resumed session")
     return socket
 
 
 async def _only_the_new_one_lives(T: SpecTime, old: Socket, new: Socket) -> None:
-    assert not await old.answers(), "the old socket is still served after the new one got its first frame"
+    if await old.answers():
+        raise Unsafe(["one live socket of a session"], "the old one is served after the new one got its first frame")
     closed = await old.closed_by_server(T.prompt_never)
     # Two connections are read in any order, so a close that we read later may have been sent earlier.
-    assert closed.lo <= new.frames[0].at + T.wait_tolerance, "the old socket was closed after the new one's first frame"
-    assert await new.answers(), f"the new socket is not served: {new.describe()}"
+    late = closed.lo - new.frames[0].at
+    demand(
+        late <= T.wait_tolerance, "the old socket closed before the first frame on the new one", f"{late:.2f} s later"
+    )
+    await served(new, "the new socket")
 
 
 @verifies("AD-RECON-08", part=3, isolation="quiet", waits="attempt_deadline + 2*prompt_never")
@@ -92,25 +100,24 @@ async def test_a_socket_cut_off_from_its_client_never_lives_beside_the_new_one(
 
     answer = await arena.connect(character, token=session.token)
     expect(answer, success(session.session_id), refused(), timed_out())
-    new = await arena.attach(session.session_id, character) if answer.outcome == "success" else None
+    resumed = answer.outcome == "success"
+    new = await arena.attach(session.session_id, character, owner="AD-RECON-08") if resumed else None
     if (await link.counters()).bytes_down != stalled.bytes_down:
         raise Inconclusive("the cut let bytes through to the client")
     await link.heal()
 
     if new is None:
-        assert await old.answers() or not old.open_now, (
-            "the token was refused, and the old socket is open but not served"
-        )
+        demand(await old.answers() or not old.open_now, "the old socket served or closed", "it is open and silent")
         return
     await old.closed_by_server(T.prompt_never)
     expect(len(old.frames), seen, why="frames on the old socket once there is a new one")
-    assert await new.answers(), f"the new socket is not served: {new.describe()}"
+    await served(new, "the new socket")
 
 
 @verifies("AD-RECON-10", waits="2*token_ttl")
 async def test_nearly_all_reconnects_within_the_life_of_the_token_succeed(admission: Admission, T: SpecTime) -> None:
     least = T.share("reconnect_success_min")
-    arena = await admission.instance(capacity=2 * samples_needed(least, misses=MISSES_TOLERATED))
+    arena = await admission.instance(room=2 * samples_needed(least, misses=MISSES_TOLERATED))
     tried = missed = 0
     for _ in range(WAVES):
         back = await _drop_and_come_back(arena, T, samples_needed(least, misses=missed) - tried)
@@ -141,7 +148,7 @@ async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore,
         answer = await arena.reclaim(character, session.token, gone=gone)
     except Inconclusive:
         return None
-    if answer.session_id != session.session_id:
+    if not same_id(answer.session_id, session.session_id):
         return False
     await T.sleep(T.wait_tolerance, "what a client takes to open its socket")
     return await (await arena.try_attach({"sessionId": session.session_id}, character.user)).answers()
@@ -150,7 +157,7 @@ async def _comes_back(arena: Instance, T: SpecTime, arrivals: asyncio.Semaphore,
 @verifies("AD-RECON-10", part=2, isolation="disruptive", nodes=2, busy=True, waits="recovery_never")
 async def test_the_clients_of_a_killed_node_resume_through_another(admission: Admission, T: SpecTime) -> None:
     a, b = admission.nodes
-    arena, people = await admission.instance(capacity=CROWD), await admission.characters(CROWD)
+    arena, people = await admission.instance(room=CROWD), await admission.characters(CROWD)
     joined = await admission.parallel([partial(arena.hold, each, node=a) for each in people], at_once=ARRIVING_AT_ONCE)
     killed = await admission.kill(a)
 

@@ -4,14 +4,15 @@ import itertools
 import uuid
 from functools import partial
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import Finding, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import UUID4, Answer, refused, success
-from holdfast.conformance.shared.wire import moment, status
+from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.wire import UUID4, Answer, client_error, epoch_ms, refused, same_id, success
+from holdfast.conformance.shared.wire import moment
 
 Admitted = tuple[Character, Answer]
 
@@ -21,39 +22,40 @@ MALFORMED = "x"
 
 
 @verifies("AD-RECON-01", busy=True, waits="promote_never")
-async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: Admission, T: SpecTime) -> None:
-    arena, busy = await admission.instance(capacity=40), await admission.instance(capacity=20)
+async def test_a_hundred_admissions_hand_out_a_hundred_random_tokens(admission: Admission) -> None:
+    arena, busy = await admission.instance(room=40), await admission.instance(capacity=20)
     fresh = await arena.fill(20)
     replaced, replacing = zip(*await admission.parallel([partial(_replace, arena)] * 20), strict=True)
-    leaving, promoted = await _promote(busy, 20, T)
+    leaving, promoted = await _promote(busy, 20)
     admitted = {"direct": [*fresh, *replaced, *leaving], "replacing": replacing, "promoted": promoted}
 
     for kind, people in admitted.items():
         for _, answer in people:
-            assert UUID4.fullmatch(answer.token), f"no version-4 UUID for a {kind} session: {answer.describe()}"
+            demand(
+                UUID4.fullmatch(answer.token),
+                "reconnectionToken: a version-4 UUID",
+                answer.describe(),
+                f"{kind} session",
+            )
     everybody = list(itertools.chain(*admitted.values()))
     tokens = {answer.token.lower() for _, answer in everybody}
     expect(len(tokens), len(everybody), why="distinct tokens")
     identifiers = {name.lower() for character, answer in everybody for name in _identifiers(character, answer)}
-    expect(tokens & identifiers, set(), why="tokens that are the id of a session, a character or a user")
+    none_of(sorted(tokens & identifiers), "token that is the id of a session, a character or a user")
 
 
 async def _replace(arena: Instance) -> tuple[Admitted, Admitted]:
     """Admits one character twice: directly, and then in place of its own session; returns both."""
     character = await arena.admission.character()
     first = await arena.admit(character)
-    offer = await arena.connect(character)
-    expect(offer, refused("ALREADY_IN_SESSION"), why="while arranging the check")
-    second = await arena.connect(character, replace=offer.offer)
-    expect(second, success(), why="while arranging the check")
-    return (character, first), (character, second)
+    return (character, first), (character, await arena.replaced(character))
 
 
-async def _promote(arena: Instance, count: int, T: SpecTime) -> tuple[list[Admitted], list[Admitted]]:
+async def _promote(arena: Instance, count: int) -> tuple[list[Admitted], list[Admitted]]:
     """Admits `count` characters who leave again, and returns them and those promoted in their place."""
     leaving, line = await arena.fill(count), await arena.line_up(count)
-    await arena.admission.parallel([partial(arena.leave, answer.session_id, each) for each, answer in leaving])
-    watches = [partial(arena.admitted, character, within=T.promote_never) for character in line]
+    await arena.admission.parallel([partial(arena.release, answer.session_id, each) for each, answer in leaving])
+    watches = [partial(arena.promoted, character) for character in line]
     answers = [answer for answer, _ in await arena.admission.parallel(watches)]
     return leaving, list(zip(line, answers, strict=True))
 
@@ -73,8 +75,12 @@ async def test_the_stored_token_names_character_instance_and_expiry(admission: A
         return record if "expiresAt" in record else None
 
     record, _ = await T.until(with_expiry, give_up=T.prompt_never, what="an expiry in the stored token")
-    expect((record.get("characterId"), record.get("instanceId")), (character.id, arena.id), why="what it is bound to")
-    end = await keys.at(float(str(record["expiresAt"])))
+    for name, value in (("characterId", character.id), ("instanceId", arena.id)):
+        demand(same_id(record.get(name), value), f"{name} {value}", str(record.get(name)), "what the token is bound to")
+    stamp = epoch_ms(record["expiresAt"])
+    if stamp is None:
+        raise Finding(["expiresAt: a time"], str(record["expiresAt"]))
+    end = await keys.at(stamp)
     T.at_least("token_ttl", since=gone, seen=end, tolerance="slack", what="the stored life of the token")
     T.at_most("token_ttl", since=gone, seen=end, tolerance="slack", what="the stored life of the token")
 
@@ -107,7 +113,7 @@ def _expect_dead(T: SpecTime, gone: Moment, answer: Answer) -> None:
     if answer.outcome == "success":
         T.at_most("token_ttl", since=gone, seen=moment(answer), what="the life of the token")
     expect(answer, refused())
-    assert not answer.session_id, f"a refused token brought a session: {answer.describe()}"
+    none_of(answer.given("sessionId"), "session for a token that is refused")
 
 
 @verifies("AD-RECON-04", waits="1.2*token_ttl")
@@ -127,7 +133,8 @@ async def test_the_stored_token_expires_by_itself(admission: Admission, T: SpecT
     arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
     session, socket = await arena.join(character)
     key = keys.name("session_reconnect", session.token)
-    expect(await keys.ask("EXISTS", key), 1, why="control: the token is stored while the socket lives")
+    with admission.arranging("AD-RECON-01"):
+        expect(await keys.ask("EXISTS", key), 1, why="control: the token is stored while the socket lives")
     gone = await socket.drop()
 
     async def end_told() -> Moment | None:
@@ -185,7 +192,7 @@ async def test_a_malformed_or_unknown_token_resumes_nothing(admission: Admission
     arena, owner = await admission.instance(), await admission.character()
     session, gone = await arena.dropped(owner)
 
-    expect(await arena.connect(owner, token=MALFORMED), refused(), status(400))
+    expect(await arena.connect(owner, token=MALFORMED), refused(), client_error())
     expect(await arena.connect(owner, token=str(uuid.uuid4())), refused())
     expect(await arena.reclaim(owner, session.token, gone=gone), success(session.session_id), why="control: its token")
 
@@ -194,9 +201,9 @@ async def test_a_malformed_or_unknown_token_resumes_nothing(admission: Admission
 async def test_a_malformed_or_unknown_token_is_no_ordinary_admission(admission: Admission) -> None:
     arena, newcomer = await admission.instance(), await admission.character()
 
-    expect(await arena.connect(newcomer, token=MALFORMED), refused(), status(400))
+    expect(await arena.connect(newcomer, token=MALFORMED), refused(), client_error())
     expect(await arena.connect(newcomer, token=str(uuid.uuid4())), refused())
-    expect(await arena.connect(newcomer), success(), why="control: no session was there, and none was in the way")
+    expect(await arena.connect(newcomer), success(), why="no session was there, and none was in the way")
 
 
 @verifies("AD-RECON-07", waits="5/3*token_ttl + wait_tolerance")
@@ -205,13 +212,14 @@ async def test_a_used_token_is_dead_and_its_successor_has_a_full_life(admission:
     first, gone = await arena.dropped(character)
     await T.sleep_until(gone, 5 / 6 * T.token_ttl, "most of the first token's life")
     second = await arena.reclaim(character, first.token, gone=gone)
-    expect(second, success(first.session_id))
-    assert UUID4.fullmatch(second.token), f"the reconnect gave no token: {second.describe()}"
-    assert second.token != first.token, "the reconnect handed the used token back"
+    with admission.arranging("AD-RECON-03"):
+        expect(second, success(first.session_id))
+    demand(UUID4.fullmatch(second.token), "a fresh reconnectionToken", second.describe(), "the reconnect")
+    demand(not same_id(second.token, first.token), "a fresh reconnectionToken", "the used one", "the reconnect")
 
     socket = await arena.attach(first.session_id, character)
     expect(await arena.connect(character, token=first.token), refused(), why="the used token, socket open")
-    assert socket.open_now, "a refused token closed the socket"
+    demand(socket.open_now, "the socket open", socket.describe(), "after its used token was refused")
     gone = await admission.lose(socket)
     expect(await arena.connect(character, token=first.token), refused(), why="the used token, socket lost")
 
@@ -236,11 +244,11 @@ async def _one_of_many(admission: Admission, T: SpecTime, nodes: list[str]) -> N
     session, gone = await arena.dropped(character)
     await T.sleep_until(gone, T.prompt, "the target to notice the drop for certain")
     chosen = list(itertools.islice(itertools.cycle(nodes), RIVALS))
-    # Over open connections the presentations arrive together.
-    await admission.parallel([partial(arena.status, character, node=node) for node in chosen])
     rivals = [partial(arena.connect, character, token=session.token, node=node) for node in chosen]
-    answers = await admission.parallel(rivals)
+    answers = await admission.burst(rivals, nodes=nodes)
 
     winners = [answer for answer in answers if answer.outcome == "success"]
-    expect(len(winners), 1, why=f"successes of {RIVALS} presentations of one token")
+    if len(winners) > 1:
+        raise Unsafe(["one success"], tally(outcomes(answers)), f"{RIVALS} presentations of one token")
+    demand(winners, "one success", tally(outcomes(answers)), f"{RIVALS} presentations of one token")
     expect(winners[0], success(session.session_id))

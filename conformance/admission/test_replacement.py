@@ -5,14 +5,16 @@ import itertools
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
-from holdfast.check.finding import Absent, Finding, expect
+from holdfast.check.finding import Absent, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.judging import demand, none_of, turned_down
 from holdfast.conformance.admission.keys import Keys
-from holdfast.conformance.admission.wire import UUID, locked, refused, success
+from holdfast.conformance.admission.wire import UUID, client_error, locked, place, refused, same_id, success
 from holdfast.conformance.shared.monitor import Command, changes, members_after
 from holdfast.conformance.shared.wire import moment, status
 
@@ -22,31 +24,24 @@ CONFIRMS = 10
 RACES, RACERS = 3, 5
 
 
-async def _offer(arena: Instance, character: Character) -> str:
-    answer = await arena.connect(character)
-    expect(answer, refused("ALREADY_IN_SESSION"))
-    if not UUID.fullmatch(answer.offer):
-        raise Finding(
-            ["replacementToken: a UUID"], answer.describe(), "the owner's further attempt on the same instance"
-        )
-    return answer.offer
-
-
 @verifies("AD-REPL-01", waits="poll_interval + wait_tolerance")
 async def test_a_further_attempt_gets_an_offer_and_nothing_more(admission: Admission, T: SpecTime) -> None:
     arena, elsewhere = await admission.instance(), await admission.instance()
     character = await admission.character()
     session, socket = await arena.join(character)
 
-    await _offer(arena, character)
+    answer = await arena.connect(character)
+    expect(answer, refused("ALREADY_IN_SESSION"))
+    legal, why = "replacementToken: a UUID", "the owner's further attempt on the same instance"
+    demand(UUID.fullmatch(answer.offer), legal, answer.describe(), why)
     abroad = await elsewhere.connect(character)
     expect(abroad, refused("ALREADY_IN_SESSION"))
-    assert not abroad.offer, "an offer was made across instances"
+    none_of(abroad.given("replacementToken"), "offer across instances")
 
     await T.sleep_until(moment(abroad), T.scaled(5), "what a conflicting attempt might do to the running session")
-    await socket.beat()
-    await admission.lose(socket)
-    expect(await arena.connect(character, token=session.token), success(session.session_id))
+    await socket.beat("the running session")
+    gone = await admission.lose(socket)
+    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id), why="its token")
 
 
 @verifies("AD-REPL-02", waits="prompt")
@@ -54,19 +49,19 @@ async def test_a_confirmation_ends_the_old_session_and_starts_a_new_one(admissio
     arena, character = await admission.instance(), await admission.character()
     old, old_socket = await arena.join(character)
 
-    new = await arena.connect(character, replace=await _offer(arena, character))
+    new = await arena.connect(character, replace=await arena.offer(character))
     expect(new, success())
-    assert new.session_id != old.session_id, "the old session id was used again"
-    assert new.token, "the new session has no reconnection token"
-    assert new.token != old.token, "the old reconnection token was used again"
+    demand(not same_id(new.session_id, old.session_id), "a new sessionId", "the old one")
+    demand(new.token, "a new reconnectionToken", "none")
+    demand(not same_id(new.token, old.token), "a new reconnectionToken", "the old one")
     closed = await old_socket.closed_by_server(within=T.prompt_never)
     T.at_most("prompt", since=moment(new), seen=closed, what="the close of the old socket")
 
     again = await arena.try_attach({"sessionId": old.session_id}, character.user)
-    assert await again.was_refused(), f"a socket on the old session: {again.describe()}"
+    await turned_down(again, "a socket on the old session")
     expect(await arena.connect(character, token=old.token), refused(), why="the old reconnection token")
-    new_socket = await arena.attach(new.session_id, character)
-    await new_socket.beat()
+    new_socket = await arena.attach(new.session_id, character, owner="AD-REPL-02")
+    await new_socket.beat("the new session")
 
 
 @verifies("AD-REPL-02", part=2, isolation="quiet", waits="2*prompt")
@@ -76,12 +71,13 @@ async def test_the_old_session_goes_and_the_new_one_comes_in_one_step(admission:
     async with keys.recording() as commands, _sampling(keys, arena, T) as samples:
         await _confirm_often(arena, character, sessions)
 
-    expect([members for members in samples if len(members) > 1], [], why="two sessions of one character")
+    if doubled := [members for members in samples if len(members) > 1]:
+        raise Unsafe(["one session of a character at any moment"], " and ".join(doubled[0]))
     steps = await _changes(keys, arena, commands)
     for old, new in itertools.pairwise(sessions):
-        assert any(_mentions(step, old) and _mentions(step, new) for step in steps), (
-            f"removal of {old} and entry of {new} are in no common script or transaction"
-        )
+        together = any(_mentions(step, old) and _mentions(step, new) for step in steps)
+        legal = f"removal of {old} and entry of {new} in one script or transaction"
+        demand(together, legal, "they are in none together")
 
 
 async def _changes(keys: Keys, arena: Instance, commands: Sequence[Command]) -> list[list[Command]]:
@@ -94,10 +90,7 @@ def _mentions(group: Sequence[Command], session: str) -> bool:
 
 
 async def _confirm_often(arena: Instance, character: Character, sessions: list[str]) -> None:
-    for _ in range(CONFIRMS):
-        answer = await arena.connect(character, replace=await _offer(arena, character))
-        expect(answer, success())
-        sessions.append(answer.session_id)
+    sessions += [(await arena.replaced(character)).session_id for _ in range(CONFIRMS)]
 
 
 @asynccontextmanager
@@ -119,18 +112,25 @@ async def _sampling(keys: Keys, arena: Instance, T: SpecTime) -> AsyncIterator[l
         await task
 
 
-@verifies("AD-REPL-03")
-async def test_a_cancelled_offer_confirms_nothing(admission: Admission) -> None:
-    if not admission.features.get("cancel_replacement", True):
-        return  # such a target cancels by expiry only, which the next check judges
+@verifies("AD-REPL-03", waits="replacement_ttl + slack")
+async def test_a_cancelled_offer_confirms_nothing(admission: Admission, T: SpecTime) -> None:
+    """On a target without such a call the user cancels by not coming back, and the offer has to expire."""
     arena, character = await admission.instance(), await admission.character()
-    _, socket = await arena.join(character)
-    offer = await _offer(arena, character)
+    held = await arena.hold(character)
+    offer = await arena.offer(character)
 
-    expect(await arena.cancel(offer, character), status(200))
-    expect(await arena.connect(character, replace=offer), refused())
-    await socket.beat()
-    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+    if admission.features.has("cancel_replacement"):
+        expect(await arena.cancel(offer, character), status(200))
+    else:
+        await T.sleep_until(T.now(), T.replacement_ttl + T.slack, "the offer to expire")
+    expect(await arena.connect(character, replace=offer), refused(), why="an offer that was cancelled")
+    await held.socket.beat("the original session")
+    await _a_fresh_offer_works(arena, character)
+
+
+async def _a_fresh_offer_works(arena: Instance, character: Character) -> None:
+    """Raises if a confirmation is refused that nothing speaks against: then the refusal before showed nothing."""
+    await arena.replaced(character)
 
 
 @verifies("AD-REPL-03", waits="replacement_ttl + slack")
@@ -138,24 +138,24 @@ async def test_an_unused_offer_expires(admission: Admission, T: SpecTime) -> Non
     arena, character = await admission.instance(), await admission.character()
     _, socket = await arena.join(character)
     socket.keep_beating(T.heartbeat_interval / 2)
-    offered = await arena.connect(character)
+    offer = await arena.offer(character)
 
-    await T.sleep_until(moment(offered), T.replacement_ttl + T.slack, "the offer to expire")
-    expect(await arena.connect(character, replace=offered.offer), refused())
-    await socket.beat()
-    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+    await T.sleep_until(T.now(), T.replacement_ttl + T.slack, "the offer to expire")
+    expect(await arena.connect(character, replace=offer), refused(), why="an offer that was left unused")
+    await socket.beat("the original session")
+    await _a_fresh_offer_works(arena, character)
 
 
 @verifies("AD-REPL-03", part=2)
 async def test_a_replacement_token_is_stored_with_an_expiry(admission: Admission, T: SpecTime) -> None:
     arena, character, keys = await admission.instance(), await admission.character(), admission.keys()
     await arena.admit(character)
-    offer = await _offer(arena, character)
+    offer = await arena.offer(character)
 
     left = await keys.ask("PTTL", keys.name("replacement", offer))
     if left == -2:
         raise Absent(["a replacement record in Redis"], "none under the name that the descriptor gives")
-    assert left > 0, f"the replacement token is stored without an expiry (PTTL {left})"
+    demand(left > 0, "an expiry of the stored replacement token", f"none (PTTL {left})")
     if left > T.replacement_ttl_max * 1000:
         admission.context.warn(f"replacement_ttl_max: the token lives {left} ms")
 
@@ -169,7 +169,7 @@ async def test_plain_attempts_never_replace_however_often(admission: Admission, 
         # Whether a refusal with an offer counts as a failure is open, so the limiter may step in.
         or_locked = [locked()] if attempt > T.count("rate_failures") else []
         expect(await arena.connect(character), refused("ALREADY_IN_SESSION"), *or_locked, why=f"attempt {attempt}")
-    await socket.beat()
+    await socket.beat("the running session")
 
 
 @verifies("AD-REPL-04")
@@ -178,9 +178,9 @@ async def test_an_unknown_or_malformed_replacement_token_replaces_nothing(admiss
     for made_up in (str(uuid.uuid4()), str(uuid.UUID(int=0)), "not-a-uuid", "*"):
         character = await admission.character()
         _, socket = await arena.join(character)
-        reason = "INVALID_REPLACE_TOKEN" if UUID.fullmatch(made_up) else None
-        expect(await arena.connect(character, replace=made_up), refused(reason), why=f"replaceToken={made_up}")
-        await socket.beat()
+        legal = [refused("INVALID_REPLACE_TOKEN")] if UUID.fullmatch(made_up) else [refused(), client_error()]
+        expect(await arena.connect(character, replace=made_up), *legal, why=f"replaceToken={made_up}")
+        await socket.beat("the running session")
 
 
 @verifies("AD-REPL-04")
@@ -188,26 +188,27 @@ async def test_a_replacement_token_is_for_one_character_and_one_instance(admissi
     arena, elsewhere = await admission.instance(), await admission.instance()
     first, second = await admission.characters(2, admission.user())
     sockets = [(await arena.join(character))[1] for character in (first, second)]
-    offer = await _offer(arena, first)
+    offer = await arena.offer(first)
 
     expect(await arena.connect(second, replace=offer), refused("INVALID_REPLACE_TOKEN"), why="another character")
     expect(await elsewhere.connect(first, replace=offer), refused(), why="another instance")
     for socket in sockets:
-        await socket.beat()
-    expect(await arena.connect(first, replace=await _offer(arena, first)), success(), why="control")
+        await socket.beat("the running sessions")
+    await _a_fresh_offer_works(arena, first)
 
 
 @verifies("AD-REPL-04")
 async def test_a_replacement_token_works_once(admission: Admission) -> None:
     arena, character = await admission.instance(), await admission.character()
     await arena.admit(character)
-    offer = await _offer(arena, character)
+    offer = await arena.offer(character)
     replaced = await arena.connect(character, replace=offer)
-    expect(replaced, success())
+    with admission.arranging("AD-REPL-02"):
+        expect(replaced, success())
     socket = await arena.attach(replaced.session_id, character)
 
     expect(await arena.connect(character, replace=offer), refused("INVALID_REPLACE_TOKEN"), why="used before")
-    await socket.beat()
+    await socket.beat("the session that replaced")
 
 
 @verifies("AD-REPL-04")
@@ -215,15 +216,15 @@ async def test_a_confirmation_passes_the_other_checks_too(admission: Admission) 
     arena, character = await admission.instance(), await admission.character()
     _, socket = await arena.join(character)
 
-    outdated = await arena.connect(character, replace=await _offer(arena, character), build="old")
+    outdated = await arena.connect(character, replace=await arena.offer(character), build="old")
     expect(outdated, refused("VERSION_MISMATCH"))
-    await socket.beat()
-    offer = await _offer(arena, character)
+    await socket.beat("the running session")
+    offer = await arena.offer(character)
     await admission.suspend(character)
     expect(await arena.connect(character, replace=offer), refused("CHARACTER_SUSPENDED"))
-    await socket.beat()
+    await socket.beat("the running session")
     await admission.suspend(character, on=False)
-    expect(await arena.connect(character, replace=await _offer(arena, character)), success(), why="control")
+    await _a_fresh_offer_works(arena, character)
 
 
 @verifies("AD-REPL-05", waits="promote_within")
@@ -232,19 +233,17 @@ async def test_a_replacement_needs_no_slot_and_frees_none(admission: Admission, 
     await arena.admit(character)
     [waiting] = await arena.line_up(1)
 
-    replaced = await arena.connect(character, replace=await _offer(arena, character))
+    replaced = await arena.connect(character, replace=await arena.offer(character))
     expect(replaced, success())
     await _still_first(arena, waiting)
     socket = await arena.attach(replaced.session_id, character)
     await T.sleep_until(moment(replaced), T.promote_within, "a promotion that should not come")
     await _still_first(arena, waiting)
-    await socket.beat()
+    await socket.beat("the session that replaced")
 
 
 async def _still_first(arena: Instance, waiting: Character) -> None:
-    seen = await arena.status(waiting)
-    expect((seen.status, seen.position), (200, 0), why="the waiting character's place")
-    assert seen.fields.get("state") != "admitted", "the waiting character was promoted into the replaced slot"
+    expect(await arena.status(waiting), place(0), why="the waiting character, which the replaced slot is not for")
 
 
 @verifies("AD-REPL-05", part=2, isolation="quiet", waits="2*prompt")
@@ -255,11 +254,12 @@ async def test_the_count_of_sessions_never_moves_in_a_replacement(admission: Adm
     async with keys.recording() as commands, _sampling(keys, arena, T) as samples:
         await _confirm_often(arena, character, sessions)
 
-    expect({len(members) for members in samples}, {1}, why=f"sizes of the instance's set in {len(samples)} samples")
+    for sample in samples:
+        expect(len(sample), 1, why=f"sessions of the instance, in one of {len(samples)} samples")
     members = set(samples[0])
     for step in await _changes(keys, arena, commands):
         members = members_after(members, step)
-        expect(len(members), 1, why=f"size of the instance's set after {[each.describe() for each in step]}")
+        expect(len(members), 1, why=f"sessions of the instance after {'; '.join(each.describe() for each in step)}")
     await _still_first(arena, waiting)
 
 
@@ -279,16 +279,21 @@ async def _race(admission: Admission, character: Character, nodes: list[str]) ->
     arena = await admission.instance(capacity=1)
     sessions = [(await arena.admit(character)).session_id]
     for _ in range(RACES):
-        offers = [await _offer(arena, character), await _offer(arena, character)]
-        answers = await asyncio.gather(
-            *(arena.connect(character, replace=offer, node=node) for offer, node in zip(offers, nodes, strict=True))
-        )
+        offers = [await arena.offer(character), await arena.offer(character)]
+        calls = [
+            partial(arena.connect, character, replace=offer, node=node)
+            for offer, node in zip(offers, nodes, strict=True)
+        ]
+        answers = await admission.burst(calls, nodes=sorted(set(nodes)))
         won = [answer.session_id for answer in answers if answer.outcome == "success"]
-        expect(len(won), 1, why=f"winners of two confirmations: {outcomes(answers)}")
+        if len(won) > 1:
+            raise Unsafe(["one winner of two confirmations"], tally(outcomes(answers)))
+        demand(won, "one winner of two confirmations", tally(outcomes(answers)))
         expect(next(answer for answer in answers if answer.outcome != "success"), refused())
         for past in sessions:
-            socket = await arena.try_attach({"sessionId": past}, character.user)
-            assert await socket.was_refused(), f"a session that was replaced: {socket.describe()}"
+            await turned_down(
+                await arena.try_attach({"sessionId": past}, character.user), "a session that was replaced"
+            )
         sessions += won
     socket = await arena.attach(sessions[-1], character)
-    await socket.beat()
+    await socket.beat("the session of the winner")

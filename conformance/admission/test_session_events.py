@@ -1,5 +1,6 @@
 """Events of sessions (seed §4 Observability Taxonomy): reconnects with their counters, and how each session ended."""
 
+import json
 import uuid
 from collections.abc import Awaitable, Callable
 
@@ -8,7 +9,8 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.wire import Answer, refused, success
+from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.wire import Answer, refused, same_id
 from holdfast.conformance.shared.wire import moment
 
 REASONS = frozenset({"user", "network", "replace", "grace_expired"})
@@ -32,7 +34,7 @@ async def test_every_presentation_of_a_token_is_logged_and_only_a_resumed_sessio
         why="one admission before three presentations, one of them good",
     )
     (resumed,) = admission.events(event="connection.reconnected", instanceId=arena.id)
-    expect(resumed.get("sessionId"), session.session_id)
+    demand(same_id(resumed.get("sessionId"), session.session_id), f"session {session.session_id}", json.dumps(resumed))
 
 
 @verifies("AD-OBS-04", part=2, isolation="quiet", waits="wait_tolerance")
@@ -50,9 +52,11 @@ async def test_presentations_and_resumed_sessions_are_counted_apart(admission: A
 async def _one_good_and_two_bad_presentations(admission: Admission, arena: Instance) -> Answer:
     character = await admission.character()
     session, gone = await arena.dropped(character)
-    expect(await arena.connect(character, token=str(uuid.uuid4())), refused(), why="no such token")
-    expect(await arena.reclaim(character, session.token, gone=gone), success(session.session_id))
-    expect(await arena.connect(character, token=session.token), refused(), why="a token works once")
+    with admission.arranging("AD-RECON-06"):
+        expect(await arena.connect(character, token=str(uuid.uuid4())), refused(), why="no such token")
+    await arena.resume(character, session, gone=gone)
+    with admission.arranging("AD-RECON-07"):
+        expect(await arena.connect(character, token=session.token), refused(), why="a token works once")
     return session
 
 
@@ -62,9 +66,9 @@ async def test_each_end_of_a_session_has_its_own_reason(admission: Admission, T:
     arena = await admission.instance()
     leaver, replaced, absent, unlucky = await admission.characters(4)
     left = await arena.admit(leaver)
-    await arena.leave(left.session_id, leaver)
+    await arena.release(left.session_id, leaver)
     old, _ = await arena.join(replaced)
-    expect(await arena.connect(replaced, replace=await arena.offer(replaced)), success())
+    await arena.replaced(replaced)
     stale = await arena.admit(absent)
     lost, socket = await arena.join(unlucky)
 
@@ -75,10 +79,13 @@ async def test_each_end_of_a_session_has_its_own_reason(admission: Admission, T:
         give_up=T.stale_reclaim_grace + T.slack,
         what="the cleanup of the session that never attached",
     )
-    expect(_reasons(admission, sessionId=left.session_id), ["user"], why="lines for a session that was left")
-    expect(_reasons(admission, sessionId=old.session_id), ["replace"], why="lines for a replaced session")
-    expect(_reasons(admission, sessionId=lost.session_id), ["grace_expired", "network"], why="lines for a lost socket")
-    expect(set(_reasons(admission)) - REASONS, set(), why="reasons beside the four in the whole run")
+    for session, legal, why in (
+        (left, "user", "lines for a session that was left"),
+        (old, "replace", "lines for a replaced session"),
+        (lost, "grace_expired, network", "lines for a lost socket"),
+    ):
+        expect(", ".join(_reasons(admission, sessionId=session.session_id)), legal, why=why)
+    none_of(sorted(set(_reasons(admission)) - REASONS), "reason beside the four", "in the whole run")
 
 
 async def _ends_as_lost(admission: Admission, T: SpecTime, session: str, dropped: Moment) -> None:

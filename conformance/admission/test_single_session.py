@@ -1,11 +1,13 @@
 """One session per character, everywhere (seed §1, §11 Atomic Admission)."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Inconclusive, Unsafe, expect
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance, outcomes
+from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
+from holdfast.conformance.admission.judging import demand, none_of, served
 from holdfast.conformance.admission.wire import Answer, refused
 
 AT_ONCE = 60
@@ -21,7 +23,7 @@ async def test_a_second_attempt_is_refused_and_the_first_session_goes_on(admissi
 
     for place in (arena, elsewhere):
         expect(await place.connect(held.character), refused("ALREADY_IN_SESSION"))
-    assert await held.socket.answers(), "the first session is no longer served"
+    await served(held.socket, "the first session")
 
 
 @verifies("AD-ADMIT-09")
@@ -37,7 +39,7 @@ async def test_attempts_on_five_instances_at_once_give_one_session(admission: Ad
 
 @verifies("AD-ADMIT-09", part=2, busy=True, waits="5*prompt")
 async def test_of_many_attempts_over_three_nodes_exactly_one_succeeds(admission: Admission) -> None:
-    arena = await admission.instance(capacity=AT_ONCE)
+    arena = await admission.instance(room=AT_ONCE)
     for _ in range(ROUNDS):
         await _one_winner([arena], 2 * len(admission.nodes), admission.nodes)
     await _is_served(*await _one_winner([arena], AT_ONCE, admission.nodes))
@@ -51,7 +53,7 @@ async def test_attempts_on_five_instances_over_three_nodes_give_one_session(admi
 
 
 async def _instances(admission: Admission) -> list[Instance]:
-    return [await admission.instance(capacity=AT_ONCE) for _ in range(INSTANCES)]
+    return [await admission.instance(room=AT_ONCE) for _ in range(INSTANCES)]
 
 
 async def _one_winner(
@@ -61,18 +63,23 @@ async def _one_winner(
     admission = arenas[0].admission
     character = await admission.character()
     calls = [(arenas[turn % len(arenas)], nodes[turn % len(nodes)]) for turn in range(attempts)]
-    answers = await admission.parallel([lambda a=a, n=n: a.connect(character, node=n) for a, n in calls])  # type: ignore[misc]  # lambda defaults
+    rivals = [partial(place.connect, character, node=node) for place, node in calls]
+    answers = await admission.burst(rivals, nodes=nodes)
 
     seen = outcomes(answers)
     if "timeout" in seen and seen.get("success", 0) <= 1:
         raise Inconclusive(f"{seen['timeout']} of {attempts} attempts at once ended as timeout")
-    expect(seen.get("success", 0), 1, why=f"successes among {seen}")
-    expect(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}, set(), why="the other answers")
+    why = f"{attempts} attempts of one character at once"
+    if seen.get("success", 0) > 1:
+        raise Unsafe(["one success"], tally(seen), why)
+    demand(seen.get("success") == 1, "one success", tally(seen), why)
+    none_of(sorted(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}), "other answer than a refusal", why)
     return next(
         (place, answer, character) for (place, _), answer in zip(calls, answers, strict=True) if answer.session_id
     )
 
 
 async def _is_served(arena: Instance, answer: Answer, character: Character) -> None:
-    socket = await arena.attach(answer.session_id, character)
-    assert await socket.answers(), "the session of the one success is not served"
+    await served(
+        await arena.attach(answer.session_id, character, owner="AD-ADMIT-09"), "the session of the one success"
+    )

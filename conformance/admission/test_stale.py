@@ -43,8 +43,7 @@ async def test_an_expired_grace_frees_slot_and_character(admission: Admission, T
     control, other_gone = await other_arena.dropped(other)
 
     await T.sleep_until(other_gone, T.grace / 2, "half of the grace")
-    answer = await other_arena.reclaim(other, control.token, gone=other_gone)
-    expect(answer, success(control.session_id), why="control: within grace the token is good")
+    await other_arena.resume(other, control, gone=other_gone)
     await _free_by_the_bounds(arena, character, session.token, gone, noticed_late=noticed_late)
 
 
@@ -81,7 +80,8 @@ async def test_an_expired_grace_lowers_the_gauge_by_one(admission: Admission, T:
     leaving = await admission.character()
     before = await active()
     _, gone = await arena.dropped(leaving)
-    expect(await active(), before + 1, why="session_active_current during the grace, which holds its slot")
+    with admission.arranging("AD-OBS-07"):
+        expect(await active(), before + 1, why="session_active_current during the grace, which holds its slot")
 
     async def lower() -> bool:
         return await active() <= before
@@ -124,7 +124,7 @@ async def _silent(admission: Admission) -> tuple[Instance, list[tuple[Character,
     arena = await admission.instance(capacity=2)
     muted, absent = await admission.characters(2)
     first, socket = await arena.join(muted)
-    await socket.beat()
+    await socket.beat("a session with its socket open")
     since = socket.mute()
     second = await arena.admit(absent)
     return arena, [(muted, first, since), (absent, second, moment(second))]
@@ -211,7 +211,8 @@ def _disconnects(admission: Admission, session: Answer) -> int:
 async def test_sessions_of_crashed_and_restarted_nodes_are_cleaned(admission: Admission, T: SpecTime) -> None:
     arena, character = await admission.instance(capacity=1), await admission.character()
     _, socket = await arena.join(character)
-    await socket.beat()
+    with admission.arranging("AD-STALE-02"):
+        await socket.beat()
     for node in admission.nodes:
         await admission.kill(node)
     for node in admission.nodes:
@@ -227,7 +228,8 @@ async def test_sessions_of_a_dead_node_are_cleaned_by_another(admission: Admissi
     arena = await admission.instance(capacity=1, node=alive)
     character = await admission.character(node=alive)
     _, socket = await arena.join(character, node=dead)
-    await socket.beat()
+    with admission.arranging("AD-STALE-02"):
+        await socket.beat()
     await admission.kill(dead)
 
     await T.sleep_until(T.now(), admission.stale_bound(), "the janitor of the other node")

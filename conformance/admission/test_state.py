@@ -7,8 +7,9 @@ from holdfast.check.finding import Finding, Inconclusive, NotApplicable, NotObse
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, outcomes
-from holdfast.conformance.admission.wire import locked, queued, refused, success
+from holdfast.conformance.admission.client import Admission, outcomes, tally
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.wire import locked, place, queued, refused, success
 from holdfast.conformance.shared.wire import status
 from holdfast.target.deployment import Sink
 
@@ -17,13 +18,15 @@ from holdfast.target.deployment import Sink
 async def test_a_success_a_place_in_line_and_a_failure_each_leave_a_redis_record(admission: Admission) -> None:
     arena, keys = await admission.instance(capacity=1), admission.keys()
     inside, waiting, failing = await admission.characters(3)
-    expect(await arena.connect(inside), success())
-    expect(await arena.connect(waiting), queued(position=0))
-    expect(await arena.fail(failing), refused("VERSION_MISMATCH"))
+    await arena.admit(inside)
+    await arena.enqueue(waiting)
+    with admission.arranging("AD-VER-01"):
+        expect(await arena.fail(failing), refused("VERSION_MISMATCH"))
 
-    assert await keys.ask("EXISTS", keys.name("session_char", inside.id)) == 1, "no session:char record"
+    marker = await keys.ask("EXISTS", keys.name("session_char", inside.id))
+    demand(marker == 1, "a session:char record", "none", "of a character in session")
     score = await keys.ask("ZSCORE", keys.name("queue_pending", arena.id), waiting.id)
-    assert score is not None, "the waiting character is no member of queue:pending"
+    demand(score is not None, "a member of queue:pending", "none", "of a waiting character")
     expect(await keys.ask("ZCARD", keys.name("ratelimit_window", failing.user.id)), 1, why="records of one failure")
 
 
@@ -33,10 +36,12 @@ async def test_a_place_taken_through_one_node_is_seen_through_another(admission:
     inside, waiting = await admission.characters(2)
     a, b, *_ = admission.nodes
     await arena.admit(inside, node=a)
-    expect(await arena.connect(waiting, node=a), queued(position=0, depth=1))
+    await arena.enqueue(waiting, node=a)
 
     through_a, through_b = await arena.status(waiting, node=a), await arena.status(waiting, node=b)
-    expect((through_b.status, through_b.position, through_b.depth), (200, through_a.position, through_a.depth))
+    with admission.arranging("AD-POLL-01"):
+        expect(through_a, place(0, 1), why="through the node that it came to")
+    expect(through_b, place(0, 1), why="through another node")
 
 
 @verifies("AD-STATE-02", isolation="disruptive", nodes=2)
@@ -45,9 +50,9 @@ async def test_killing_all_nodes_keeps_sessions_order_and_locks(admission: Admis
     inside, unlucky = await admission.characters(2)
     held = await arena.hold(inside)
     line = await arena.line_up(3)
-    for _ in range(T.count("rate_failures")):
-        lock = await arena.fail(unlucky)
-    await held.socket.beat()
+    lock = await arena.lock(unlucky)
+    with admission.arranging("AD-STALE-02"):
+        await held.socket.beat()
     alive = T.now()
 
     for node in admission.nodes:
@@ -55,13 +60,14 @@ async def test_killing_all_nodes_keeps_sessions_order_and_locks(admission: Admis
     for node in admission.nodes:
         await admission.restart(node)
 
-    places = [(await arena.status(character)).position for character in line]
+    polls = [await arena.status(character) for character in line]
     again, last = await arena.connect(inside), await arena.connect(unlucky)
     if last.received > min(alive.lo + T.stale_limit, lock.sent + T.rate_lock):
         raise Inconclusive("the restart took as long as a session may be silent, or as the lock lasts")
-    expect(places, [0, 1, 2], why="places in line after the restart")
-    expect(again, refused("ALREADY_IN_SESSION"))
-    expect(last, locked())
+    for position, poll in enumerate(polls):
+        expect(poll, place(position), why="a place in line after the restart")
+    expect(again, refused("ALREADY_IN_SESSION"), why="a session after the restart")
+    expect(last, locked(), why="a lock after the restart")
 
 
 @verifies("AD-STATE-03", isolation="disruptive", waits="promote_never + wait_tolerance")
@@ -113,7 +119,7 @@ async def test_a_paused_audit_sink_changes_neither_outcome_nor_latency(admission
     decided = T.attempt_deadline + 3 * T.prompt
     await T.until(all_answered, give_up=decided, what="every answer while the sink is paused")
     answers = connects.result()
-    expect(outcomes(answers), {"success": 10, "queued": 10}, why="20 connects for 10 free slots")
+    expect(tally(outcomes(answers)), tally({"success": 10, "queued": 10}), why="20 connects for 10 free slots")
     slowest = max(answers, key=lambda answer: answer.received - answer.sent)
     sent = Moment(slowest.sent, slowest.sent)
     T.at_most("prompt", since=sent, seen=Moment(slowest.received, slowest.received), what="the slowest answer")
@@ -138,7 +144,8 @@ async def test_a_full_instance_with_a_line_leaves_another_one_alone(admission: A
     await full.admit(inside)
     line = await full.line_up(3)
 
-    expect(await free.connect(first), success())
-    expect(await free.connect(second), queued(position=0, depth=1))
+    expect(await free.connect(first), success(), why="another instance has a free slot")
+    expect(await free.connect(second), queued(position=0), why="another instance has a line of its own")
+    expect(await free.status(second), place(0, 1), why="another instance has a line of its own")
     for position, character in enumerate(line):
-        expect((await full.status(character)).position, position, why="control: the other line is unchanged")
+        expect(await full.status(character), place(position, 3), why="the other line is unchanged")

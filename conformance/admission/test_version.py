@@ -3,6 +3,7 @@
 from holdfast.check.finding import expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import status
 
@@ -12,22 +13,22 @@ HASH = "9f2c1e7"
 
 @verifies("AD-VER-01")
 async def test_only_the_build_that_the_target_requires_is_let_in(admission: Admission) -> None:
-    arena, current = await admission.instance(capacity=100), admission.build
+    arena, current = await admission.instance(room=100), admission.build
     expect(await _first_try(admission, arena, build=current), success())
     for wrong in (f"{current}-beta.1", current[:-2], f"v{current}", current.swapcase(), ""):
-        await _refused_and_no_session(admission, arena, current, clientBuild=wrong)
+        await _refused_and_no_session(admission, arena, current, wrong)
 
     character = await admission.character()
-    expect(await arena.connect(character, build=None), refused("VERSION_MISMATCH"), status(400))
+    expect(await arena.connect(character, build=None), refused("VERSION_MISMATCH"), status(400), why="no build")
     expect(await arena.connect(character, build=current), success(), why="control: the same with its build")
 
 
 @verifies("AD-VER-01", isolation="quiet", settings={"current_build": CURRENT})
 async def test_neither_an_older_nor_a_newer_version_is_let_in(admission: Admission) -> None:
-    arena = await admission.instance(capacity=100)
+    arena = await admission.instance(room=100)
     expect(await _first_try(admission, arena, build=CURRENT), success())
     for wrong in ("1.3.9", "1.4.1", "2.0.0", "1.4"):
-        await _refused_and_no_session(admission, arena, CURRENT, clientBuild=wrong)
+        await _refused_and_no_session(admission, arena, CURRENT, wrong)
 
 
 @verifies("AD-VER-01")
@@ -52,9 +53,10 @@ async def _first_try(
     return await arena.connect(await admission.character(), build=build, headers=header)
 
 
-async def _refused_and_no_session(admission: Admission, arena: Instance, current: str, **said: str) -> None:
+async def _refused_and_no_session(admission: Admission, arena: Instance, current: str, wrong: str) -> None:
     character = await admission.character()
-    expect(await arena.connect(character, build=None, extra=said), refused("VERSION_MISMATCH"), why=f"build {said}")
+    legal = refused("VERSION_MISMATCH")
+    expect(await arena.connect(character, build=wrong), legal, why=f'build "{wrong}", required is "{current}"')
     expect(
         await arena.connect(character, build=current), success(), why="control: no session, and the right build enters"
     )
@@ -72,5 +74,5 @@ async def test_the_required_build_comes_from_the_environment_and_may_be_a_hash(a
     expect(await _first_try(admission, arena, build=HASH), success(), why="the build of the new environment")
     for wrong in ("9f2c1e8", CURRENT):
         answer = await _first_try(admission, arena, build=wrong)
-        expect(answer, refused("VERSION_MISMATCH"))
-        assert answer.status < 500, f"a hash ends in {answer.status}"
+        expect(answer, refused("VERSION_MISMATCH"), why=f'build "{wrong}"')
+        demand(answer.status < 500, "no server error", answer.describe(), "the required build is a hash")

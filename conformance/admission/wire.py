@@ -1,18 +1,22 @@
 """The admission wire, pure: builds requests, reads replies. No sockets here, so load users share it.
 
-The contract dialect is canonical. The `tilemud-code` dialect spells some fields otherwise; a codec translates, so that
-checks speak one language.
+Names are those of the contract; `dialects` translates what other targets say. Values compare as the protocol compares
+them: a number is whole if its value is (1 and 1.0), a UUID may have letters of either case, Retry-After may be seconds
+or a date.
 """
 
-import dataclasses
+import email.utils
+import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import Any
 
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.wire import Request
 
+# Codes that a refusal may carry. CAPACITY_FULL and TIMEOUT are upstream's, and a conforming server has no use for them
+# in a refusal; INVALID_REQUEST says that nothing could be read of it.
 REASONS = frozenset(
     {
         "NOT_AUTHENTICATED",
@@ -29,12 +33,49 @@ REASONS = frozenset(
         "INVALID_REPLACE_TOKEN",
         "DRAIN_MODE",
         "QUEUE_FULL",
+        "CAPACITY_FULL",
+        "TIMEOUT",
+        "INVALID_REQUEST",
         "INTERNAL_ERROR",
     }
 )
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 SECRET_FIELDS = ("reconnectionToken", "replacementToken")
+# Headers that a row judges, and that a transcript therefore shows.
+JUDGED_HEADERS = ("Retry-After", "X-RateLimit-Remaining")
+# Seconds since 1970 are smaller than the first, milliseconds smaller than the second, microseconds larger.
+_MILLISECONDS_FROM, _MICROSECONDS_FROM = 1e11, 1e14
+
+
+def whole(value: Any) -> Any:
+    """Returns a JSON number without a fraction as int, however it was written; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def same_id(one: object, other: object) -> bool:
+    """Whether two UUIDs are the same; hex digits of either case are."""
+    return str(one).lower() == str(other).lower()
+
+
+def unit(stamp: float) -> float:
+    """Returns in what unit a time since 1970 is given, as the number of them in a second; its size shows which."""
+    if stamp > _MICROSECONDS_FROM:
+        return 1e6
+    return 1e3 if stamp > _MILLISECONDS_FROM else 1.0
+
+
+def epoch_ms(value: object) -> float | None:
+    """Returns a time in milliseconds since 1970: a number in any usual unit, or ISO 8601 text; None if it is none."""
+    try:
+        stamp = float(str(value))
+        return 1000 * stamp / unit(stamp)
+    except ValueError:
+        pass
+    try:
+        return 1000 * datetime.fromisoformat(str(value).upper()).timestamp()
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,31 +84,36 @@ class Answer(shared.Answer):
 
     @property
     def outcome(self) -> str | None:
-        return self.fields.get("outcome")
+        return _word(self.fields.get("outcome"))
 
     @property
     def reason(self) -> str | None:
-        return self.fields.get("reason")
+        return _word(self.fields.get("reason"))
 
     @property
     def session_id(self) -> str:
-        return str(self.fields.get("sessionId", ""))
+        return str(self.fields.get("sessionId") or "")
 
     @property
     def token(self) -> str:
-        return str(self.fields.get("reconnectionToken", ""))
+        return str(self.fields.get("reconnectionToken") or "")
 
     @property
     def offer(self) -> str:
-        return str(self.fields.get("replacementToken", ""))
+        return str(self.fields.get("replacementToken") or "")
+
+    @property
+    def state(self) -> str:
+        """What a poll says of a character; a target that has no such field shows waiting ones only."""
+        return str(self.fields.get("state", "queued"))
 
     @property
     def position(self) -> int | None:
-        return self.fields.get("position")
+        return _count(self.fields.get("position"))
 
     @property
     def depth(self) -> int | None:
-        return self.fields.get("depth")
+        return _count(self.fields.get("depth"))
 
     @property
     def remaining(self) -> int | None:
@@ -75,11 +121,26 @@ class Answer(shared.Answer):
         header = self.headers.get("X-RateLimit-Remaining")
         if header is not None and header.lstrip("-").isdigit():
             return int(header)
-        return self.fields.get("remainingAttempts")
+        return _count(self.fields.get("remainingAttempts"))
 
     @property
     def retry_after(self) -> int | None:
-        return self.fields.get("retryAfterSeconds")
+        return _count(self.fields.get("retryAfterSeconds"))
+
+    @property
+    def retry_header(self) -> int | None:
+        """The Retry-After header in seconds from the answer on, also if it names a date; None without one."""
+        said = self.headers.get("Retry-After", "")
+        if said.isdigit():
+            return int(said)
+        try:
+            return round(email.utils.parsedate_to_datetime(said).timestamp() - self.wall)
+        except ValueError:
+            return None
+
+    def given(self, *names: str) -> list[str]:
+        """Returns which of these fields have a value; null is none."""
+        return [name for name in names if self.fields.get(name) is not None]
 
     @property
     def late(self) -> bool:
@@ -93,16 +154,28 @@ class Answer(shared.Answer):
         named = {
             "position": self.position,
             "depth": self.depth,
-            "remaining": self.remaining,
+            "remaining": _count(self.fields.get("remainingAttempts")),
             "retry after": self.retry_after,
         }
         words += [f"{name} {value}" for name, value in named.items() if value is not None]
         words += [
             f"{name}={self.fields[name]}" for name in ("sessionId", *SECRET_FIELDS, "state") if name in self.fields
         ]
+        words += [f"[{name}: {self.headers[name]}]" for name in JUDGED_HEADERS if name in self.headers]
         if self.outcome is None and not self.fields.get("state") and self.position is None:
             words.append(self.text[:120])
         return " ".join(word for word in words if word)
+
+
+def _word(value: Any) -> str | None:
+    """Returns a field that holds a word; anything else as JSON, which is none of the words of the contract."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _count(value: Any) -> int | None:
+    """Returns a field that holds a whole number; what else is there is returned too, and compares to none."""
+    counted: int | None = whole(value)
+    return counted
 
 
 @dataclass(frozen=True)
@@ -127,18 +200,23 @@ class Like:
                 wanted_status is None or seen.status in wanted_status,
                 self.position is None or seen.position == self.position,
                 self.depth is None or seen.depth == self.depth,
-                self.session_id is None or seen.session_id == self.session_id,
-                not self.retry_hint or (seen.retry_after or 0) >= 1,
+                self.session_id is None or same_id(seen.session_id, self.session_id),
+                not self.retry_hint or _at_least_one(seen.retry_after),
                 self.outcome != "success" or bool(seen.session_id),
             )
         )
 
     def describe(self) -> str:
-        words = [self.outcome, self.reason, f"status {self.status}" if self.status else None]
+        codes = (self.status,) if isinstance(self.status, int) else self.status or ()
+        words = [self.outcome, self.reason, f"status {' or '.join(map(str, codes))}" if codes else None]
         named = {"position": self.position, "depth": self.depth, "session": self.session_id}
         words += [f"{name} {value}" for name, value in named.items() if value is not None]
         words.append("with retryAfterSeconds >= 1" if self.retry_hint else None)
         return " ".join(word for word in words if word)
+
+
+def _at_least_one(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and seconds >= 1
 
 
 @dataclass(frozen=True)
@@ -171,6 +249,57 @@ class TurnedAway:
         return "a refusal: 4xx, or nothing done"
 
 
+@dataclass(frozen=True)
+class Place:
+    """A legal answer to a poll of a waiting character."""
+
+    position: int
+    depth: int | None = None
+
+    def matches(self, seen: Any) -> bool:
+        return (
+            isinstance(seen, Answer)
+            and (seen.status, seen.state, seen.position) == (200, "queued", self.position)
+            and (self.depth is None or seen.depth == self.depth)
+        )
+
+    def describe(self) -> str:
+        return f"200 waiting at position {self.position}" + (f", depth {self.depth}" if self.depth is not None else "")
+
+
+@dataclass(frozen=True)
+class ClientError:
+    """A legal answer to what is no proper request: any status that blames the client, with whatever body."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and 400 <= seen.status < 500
+
+    def describe(self) -> str:
+        return "a client error (4xx)"
+
+
+@dataclass(frozen=True)
+class NoServerError:
+    """A legal answer where neither document nor contract says which: any but a failure of the server itself."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.answered and seen.status < 500
+
+    def describe(self) -> str:
+        return "any answer but a server error"
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """A legal answer to what is no proper request: none, because the connection was ended."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and not seen.answered
+
+    def describe(self) -> str:
+        return "the connection ended"
+
+
 def success(session_id: str | None = None) -> Like:
     return Like("success", session_id=session_id)
 
@@ -191,6 +320,22 @@ def turned_away() -> TurnedAway:
     return TurnedAway()
 
 
+def place(position: int, depth: int | None = None) -> Place:
+    return Place(position, depth)
+
+
+def client_error() -> ClientError:
+    return ClientError()
+
+
+def no_server_error() -> NoServerError:
+    return NoServerError()
+
+
+def cut_off() -> CutOff:
+    return CutOff()
+
+
 def locked() -> Like:
     return Like("failed", "RATE_LIMITED", 429)
 
@@ -202,80 +347,6 @@ def timed_out() -> Like:
 def unavailable() -> Like:
     """Returns the legal answer to an outage: it says when to try again."""
     return Like("failed", "INTERNAL_ERROR", 503, retry_hint=True)
-
-
-class Contract:
-    """The contract dialect: OpenAPI names, structured outcomes with HTTP 200."""
-
-    name = "contract"
-
-    def connect(
-        self,
-        instance: str,
-        *,
-        character: Any,
-        build: str | None,
-        token: Any = None,
-        replace: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Request:
-        body = {"characterId": character, "clientBuild": build, "reconnectionToken": token, **(extra or {})}
-        said = {name: value for name, value in body.items() if value is not None}
-        query = {"replaceToken": replace} if replace else {}
-        return Request("POST", f"/instances/{instance}/connect", said, query=query)
-
-    def read(self, answer: Answer) -> Answer:
-        return answer
-
-
-class TilemudCode(Contract):
-    """The upstream code's own spelling."""
-
-    name = "tilemud-code"
-    _OUTCOMES: ClassVar[dict[str, tuple[str, str | None]]] = {
-        "admitted": ("success", None),
-        "replaced": ("success", None),
-        "already_in_session": ("failed", "ALREADY_IN_SESSION"),
-        "drain_mode": ("failed", "DRAIN_MODE"),
-        "rate_limited": ("failed", "RATE_LIMITED"),
-        "timeout": ("timeout", "TIMEOUT"),
-        "server_error": ("failed", "INTERNAL_ERROR"),
-    }
-
-    def connect(
-        self,
-        instance: str,
-        *,
-        character: Any,
-        build: str | None,
-        token: Any = None,
-        replace: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Request:
-        body = {"characterId": character, "clientVersion": build, "reconnectionToken": token, "replaceToken": replace}
-        body |= extra or {}
-        said = {name: value for name, value in body.items() if value is not None}
-        return Request("POST", f"/instances/{instance}/connect", said)
-
-    def read(self, answer: Answer) -> Answer:
-        if not isinstance(answer.body, dict) or "outcome" not in answer.body:
-            return answer
-        body = dict(answer.body)
-        outcome, reason = self._OUTCOMES.get(body["outcome"], (body["outcome"], None))
-        body["outcome"] = outcome
-        if reason:
-            body["reason"] = reason
-        for contract_name, own_name in (
-            ("sessionId", "sessionToken"),
-            ("position", "queuePosition"),
-            ("attemptId", "correlationId"),
-        ):
-            if own_name in body:
-                body.setdefault(contract_name, body[own_name])
-        return dataclasses.replace(answer, body=body)
-
-
-DIALECTS: dict[str, Contract] = {codec.name: codec for codec in (Contract(), TilemudCode())}
 
 
 def queue_status(instance: str, character: str) -> Request:

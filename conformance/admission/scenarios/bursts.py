@@ -1,7 +1,6 @@
 """Makes many calls at once, with a receipt that they really were in flight together."""
 
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any
 
 from holdfast.check.faults import Faults
@@ -14,10 +13,12 @@ Call = Callable[[], Coroutine[Any, Any, Answer]]
 TOGETHER = 0.25
 
 
-async def burst(admission: Admission, faults: Faults, calls: Sequence[Call], subject: str) -> list[Answer]:
-    """Makes all calls at once and returns the answers in order. Raises Inconclusive if they were no burst."""
+async def burst(
+    admission: Admission, faults: Faults, calls: Sequence[Call], subject: str, nodes: Sequence[str] = ()
+) -> list[Answer]:
+    """Makes all calls at once over open connections; returns the answers in order. Raises Inconclusive if no burst."""
     async with faults.stimulus(f"{len(calls)} at once", subject) as window:
-        answers = await admission.parallel([partial(call) for call in calls], at_once=len(calls))
+        answers = await admission.burst(calls, nodes=nodes, at_once=len(calls))
         most = _most_in_flight(answers)
         receipt = Receipt(f"{most} of {len(calls)} were in flight together", most >= TOGETHER * len(calls))
         window.receipts.append(receipt)

@@ -10,7 +10,8 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, success
+from holdfast.conformance.admission.judging import demand
+from holdfast.conformance.admission.wire import Answer, place, queued, success
 from holdfast.conformance.shared.wire import moment
 
 SOCKETS, ARRIVING = 50, 16
@@ -26,7 +27,7 @@ ROUNDS, WATCHED = 5, 10
 async def test_c09_node_crash(admission: Admission, faults: Faults, T: SpecTime) -> None:
     """Fifty sockets on a node that is killed: all with a token resume through the other, the rest are cleaned up."""
     a, b = admission.nodes[:2]
-    arena, people = await admission.instance(capacity=SOCKETS, node=b), await admission.characters(SOCKETS)
+    arena, people = await admission.instance(room=SOCKETS, node=b), await admission.characters(SOCKETS)
     held = await admission.parallel([partial(arena.hold, each, node=a) for each in people], at_once=ARRIVING)
     forgetful, returning = held[0], held[1:]
     async with faults.during("kill", a) as window:
@@ -34,11 +35,14 @@ async def test_c09_node_crash(admission: Admission, faults: Faults, T: SpecTime)
         seen = await admission.parallel([partial(_resume, arena, T, each, b, killed) for each in returning])
         samples = [back.hi - killed.lo for back in seen]
         slow = [sample for sample in samples if sample > T.token_ttl]
-        expect(len(slow) <= (1 - T.share("reconnect_success_min")) * len(samples), True, why=f"late: {len(slow)}")
+        least = T.share("reconnect_success_min")
+        enough = len(slow) <= (1 - least) * len(samples)
+        demand(enough, f"{least:.0%} back within the life of a token", f"{len(slow)} of {len(samples)} later")
         T.at_most("recovery", since=killed, seen=sorted(seen, key=lambda back: back.hi)[int(0.95 * len(seen))])
         await T.sleep_until(killed, admission.stale_bound(), "the session of the one that does not come back")
         answer = await arena.connect(forgetful.character, node=b)
-        expect(answer, success(), why="a session whose client never came back is cleaned")
+        with admission.arranging("AD-STALE-03"):
+            expect(answer, success(), why="a session whose client never came back is cleaned")
 
 
 async def _resume(arena: Instance, T: SpecTime, held: Held, node: str, since: Moment) -> Moment:
@@ -70,8 +74,8 @@ async def test_c10_crash_in_promotion(admission: Admission, faults: Faults, T: S
         inside = await _moved_in(arena, line, T)
         movers = {character.id for character, _ in inside}
         line = [character for character in line if character.id not in movers]
-    for place, character in enumerate(line[:PLACES]):
-        expect((await arena.status(character)).position, place, why="the others in line, in their order")
+    for position, character in enumerate(line[:PLACES]):
+        expect(await arena.status(character), place(position), why="the others in line, in their order")
 
 
 async def _leave_all(arena: Instance, inside: list[tuple[Character, str]]) -> None:
@@ -86,13 +90,12 @@ async def _moved_in(arena: Instance, line: list[Character], T: SpecTime) -> list
         if lost := [each.id for each, poll in zip(near, polls, strict=True) if poll.status == 404]:
             raise Finding(["everyone of the line waiting or in session"], f"neither: {', '.join(lost)}")
         pairs = zip(near, polls, strict=True)
-        moved = [(each, poll.session_id) for each, poll in pairs if poll.fields.get("state") == "admitted"]
+        moved = [(each, poll.session_id) for each, poll in pairs if poll.state == "admitted"]
         return moved if len(moved) >= PLACES else None
 
     moved, _ = await T.until(look, give_up=T.recovery_never, what="the promotions after the restart")
-    expect(
-        [each.id for each, _ in moved], [each.id for each in near[:PLACES]], why="those who moved in, in their order"
-    )
+    wanted = ", ".join(each.id for each in near[:PLACES])
+    expect(", ".join(each.id for each, _ in moved), wanted, why="those who moved in, in their order")
     return moved
 
 
@@ -108,17 +111,19 @@ async def test_c11_skew(admission: Admission, faults: Faults, T: SpecTime) -> No
         held = await arena.hold(node=right)
         line = await admission.characters(6)
         places = [await arena.enqueue(each, node=admission.nodes[n % 3]) for n, each in enumerate(line)]
-        expect([place.position for place in places], list(range(6)), why="places in order of arrival")
-        polls = [await arena.status(line[-1], node=node) for node in admission.nodes]
-        expect({poll.position for poll in polls}, {5}, why="the same place on every node")
+        for position, answer in enumerate(places):
+            expect(answer, queued(position=position), why="places in order of arrival")
+        for node in admission.nodes:
+            expect(await arena.status(line[-1], node=node), place(5), why="the same place on every node")
         other = await admission.instance(node=ahead)
         character = await admission.character()
         session, gone = await other.dropped(character, node=ahead)
         await T.sleep_until(gone, T.token_ttl - T.slack - T.wait_tolerance, "almost the token's whole life")
         answer = await other.reclaim(character, session.token, gone=gone, node=behind)
-        expect(answer, success(session.session_id), why="a token lives by Redis time, whoever looks at it")
-        await arena.leave(held.answer.session_id, held.character, node=ahead)
-        await arena.admitted(line[0], within=T.promote_never)
+        with admission.arranging("AD-QUEUE-04"):
+            expect(answer, success(session.session_id), why="a token lives by Redis time, whoever looks at it")
+        await arena.release(held.answer.session_id, held.character, node=ahead)
+        await arena.promoted(line[0])
 
 
 @verifies("AD-POLL-04", isolation="disruptive", nodes=1, needs=("chaos.latency", "chaos.partition"), waits="6*recovery")
@@ -132,17 +137,16 @@ async def test_c12_client_loss(admission: Admission, faults: Faults, T: SpecTime
     url, lowest = await faults.client_url(node), {character.id: WATCHED for character in line}
     for _ in range(ROUNDS):
         socket = await arena.attach(session.session_id, player, url=url)
-        await socket.beat()
+        with admission.arranging("AD-STALE-02"):
+            await socket.beat()
         async with faults.during("delay", f"{node}-client", seconds=T.redis_hop, jitter=T.redis_hop / 2):
             await _positions_never_rise(arena, line, lowest)
         async with faults.during("cut", f"{node}-client"):
             gone = await socket.closed_by_server(T.prompt_never)
         await _positions_never_rise(arena, line, lowest)
-        answer = await arena.reclaim(player, session.token, gone=gone)
-        expect(answer, success(session.session_id), why="dropped, in grace, and back by its token")
-        session = answer
-    left = moment(await arena.leave(session.session_id, player))
-    await arena.admitted(line[0], within=T.promote_never, since=left)
+        session = await arena.resume(player, session, gone=gone)
+    left = moment(await arena.release(session.session_id, player))
+    await arena.promoted(line[0], since=left)
 
 
 async def _positions_never_rise(arena: Instance, line: list[Character], lowest: dict[str, int]) -> None:

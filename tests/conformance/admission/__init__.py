@@ -1,0 +1,1 @@
+"""Tests of the admission suite itself."""
