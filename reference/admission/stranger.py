@@ -1,0 +1,34 @@
+"""The admission node as a stranger: dialects on every connection, late answers, a slow first second.
+
+An attempt may be answered late by a small part of its deadline. The position in the queue is to be had within 50 ms at
+the 95th percentile, so its answer is late by much less. For its first second the node may be without its store, while
+`/health` answers already: nothing ties the two together, and 503 with Retry-After is what the document has for it.
+"""
+
+from holdfast.reference.admission.components import Components
+from holdfast.reference.admission.settings import Settings
+from holdfast.reference.shared.redislink import RedisLink
+from holdfast.reference.shared.stranger.voice import Stranger
+
+LATE_SHARE = 0.03
+LATE_POSITION = 0.01
+
+
+def estrange(components: Components, settings: Settings, name: str) -> Stranger:
+    """Makes the components those of a stranger with this name, `SEED:NODE`."""
+
+    def late(path: str) -> float:
+        return LATE_POSITION if path.endswith("/queue/status") else LATE_SHARE * settings.attempt_deadline
+
+    stranger = Stranger(name, late)
+    components.speech = stranger
+    if stranger.traits.slow_start:
+        components.link = _slow(components.link, stranger.traits.slow_start)
+    return stranger
+
+
+def _slow(link: type[RedisLink], seconds: float) -> type[RedisLink]:
+    class Slow(link):  # type: ignore[misc, valid-type]  # whichever class the node has, a mutant's too
+        waits_first = seconds
+
+    return Slow
