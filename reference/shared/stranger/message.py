@@ -134,13 +134,10 @@ class Speaker:
         return replace(message, body=rewritten(message.body, self.traits)) if message.body else message
 
     def _ended(self, message: Message) -> Message:
-        """Says that the connection ends here, or leaves it unsaid, where that is so already or is ours to decide."""
+        """Says that the connection ends here. An answer only says it in its own way, a caller may decide it."""
         if message.is_answer:
-            if not message.says("connection", "close"):
-                return message
-            if self.traits.ending == "hang up":
-                return message.without("connection")
-            return message.spoken("HTTP/1.0") if self.traits.ending == "HTTP/1.0" else message
+            ends = message.says("connection", "close")
+            return message.spoken("HTTP/1.0") if ends and self.traits.ending == "HTTP/1.0" else message
         if self.traits.ending in {"close", "HTTP/1.0"}:
             message = message.without("connection").adding(("Connection", "close"))
         return message.spoken("HTTP/1.0") if self.traits.ending == "HTTP/1.0" else message

@@ -6,9 +6,10 @@ dialects. Every draw depends on the seed, the node and the number of the connect
 dialect, whatever else the run does.
 
 Theory of the choices. A trait may be here only if a client that follows the documents can't tell that anything has
-changed: header names are case-insensitive and ordered only among equals (RFC 9110 5.1, 5.3), white space around a value
-is no part of it (5.5), the reason phrase may be empty (RFC 9112 4), a body is the same whatever its framing (6), a
-connection may end behind any answer (9.6), an object has no order (RFC 8259 4), and a number with a zero fraction is an
+changed. Header names are case-insensitive and ordered only among equals (RFC 9110 5.1, 5.3), white space around a value
+is no part of it (5.5), the reason phrase may be empty (RFC 9112 4), a body is the same whatever its framing (6). A
+connection may end behind any answer that says so, and when it is idle also unsaid (9.3, 9.5); one that ends unsaid
+behind every answer would be illegal. An object has no order (RFC 8259 4), and a number with a zero fraction is an
 integer (JSON Schema 2020-12, 4.2.3). Nothing here changes what is said, or which rule decided it.
 """
 
@@ -26,7 +27,7 @@ WIRE: dict[str, tuple[str, ...]] = {
     "framing": ("length", "chunked", "until close"),
     "chunks": ("one", "many", "extended"),
     "writes": ("whole", "head first", "pieces"),
-    "ending": ("keep", "keep", "keep", "close", "hang up", "HTTP/1.0"),
+    "ending": ("keep", "keep", "idle", "close", "HTTP/1.0"),
     "spacing": ("loose", "compact", "spaced", "indented"),
     "keys": ("as written", "sorted", "reversed"),
     "numbers": ("as written", "point", "exponent"),

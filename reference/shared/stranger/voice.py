@@ -28,6 +28,9 @@ from holdfast.reference.shared.speech import Handler, Speech
 from holdfast.reference.shared.stranger.message import Speaker
 from holdfast.reference.shared.stranger.traits import NodeTraits, Traits, draw_node, draw_traits, told
 
+IDLE_SECONDS = (0.7, 2.3)
+"""After how long an idle connection is closed unsaid; no period of a spec, so that few requests cross the close."""
+
 LONGEST_PATIENCE = 0.2
 """Seconds after which a caller without a certificate is cut off at the latest, if it writes nothing."""
 
@@ -110,7 +113,7 @@ class Stranger(Speech):
             return reply
         if traits.late == "yes":
             await asyncio.sleep(self.draw.uniform(0.0, self.late(request.path)))
-        if traits.ending != "keep":
+        if traits.ending in {"close", "HTTP/1.0"}:
             reply.force_close()
         return reply
 
@@ -122,7 +125,10 @@ class _Server(web.Server):
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Puts the tongue between aiohttp and the connection: all that writes asks the handler for its transport."""
-        handler.transport = cast("asyncio.Transport", self._stranger.accepted(transport))
+        tongue = self._stranger.accepted(transport)
+        handler.transport = cast("asyncio.Transport", tongue)
+        if tongue.speaker.traits.ending == "idle":
+            handler._keepalive_timeout = self._stranger.draw.choice(IDLE_SECONDS)  # noqa: SLF001  # one for all else
         super().connection_made(handler, handler.transport)
 
 
