@@ -14,13 +14,20 @@ LATE_SHARE = 0.03
 LATE_POSITION = 0.01
 
 
+def _other_status(path: str, status: int) -> int:
+    """An attempt of the wrong form is still an attempt with an outcome: the contract has 400, 413 and 200 for it."""
+    if path.endswith("/connect"):
+        return 200 if status in {400, 413} else status
+    return 400 if status == 413 else status
+
+
 def estrange(components: Components, settings: Settings, name: str) -> Stranger:
     """Makes the components those of a stranger with this name, `SEED:NODE`."""
 
     def late(path: str) -> float:
         return LATE_POSITION if path.endswith("/queue/status") else LATE_SHARE * settings.attempt_deadline
 
-    stranger = Stranger(name, late)
+    stranger = Stranger(name, late, _other_status)
     components.speech = stranger
     if stranger.traits.slow_start:
         components.link = _slow(components.link, stranger.traits.slow_start)

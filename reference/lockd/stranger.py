@@ -16,9 +16,14 @@ from holdfast.reference.shared.stranger.voice import Stranger
 LATE_SHARE = 0.03
 
 
+def _other_status(_path: str, status: int) -> int:
+    """A body that is too large may be called so, or just a bad request: the contract has both for every such call."""
+    return 400 if status == 413 else status
+
+
 def estrange(components: Components, settings: Settings, name: str) -> Stranger:
     """Makes the components those of a stranger with this name, `SEED:NODE`."""
-    stranger = Stranger(name, lambda _path: LATE_SHARE * settings.leader_ttl)
+    stranger = Stranger(name, lambda _path: LATE_SHARE * settings.leader_ttl, _other_status)
     components.speech = stranger
     components.election = _leaping(components.election, stranger.traits.gap, random.Random(f"{name} leaps"))
     return stranger

@@ -2,8 +2,8 @@
 
 Every node starts and ends in the same way, and this is the order:
 
-1. `--violate ID/n` (as often as wanted) and the variable VIOLATE name mutants, `--stranger SEED:NODE` makes the node
-   speak in dialects drawn from that name; all other arguments are the spec's own.
+1. `--violate ID/n` (as often as wanted) and the variable VIOLATE name mutants, `--stranger SEED:NODE` or
+   the variable STRANGER makes the node speak in dialects drawn from that name; all other arguments are the spec's own.
 2. Settings are read, then components made and the mutants put into them. The modules with mutants are imported only
    when one is asked for: a correct node never loads them. The same holds for the module that makes it a stranger.
 3. The node is made inside its event loop, runs, and ends by a signal (`Background.stop_on_signals`), by the failure of
@@ -76,10 +76,11 @@ class Program(Generic[S, C]):
     def main(self, argv: Sequence[str]) -> NoReturn:
         try:
             rest, names = violations(argv, os.environ)
-            rest, strange = taken(rest, STRANGER)
+            rest, named = taken(rest, STRANGER)
+            name = named[-1] if named else os.environ.get("STRANGER")
             settings = self.settings(os.environ, rest)
             components = with_violations(self.components(), names, self.mutants)
-            stranger = self._estranged(components, settings, strange[-1]) if strange else None
+            stranger = self._estranged(components, settings, name) if name is not None else None
             gc.freeze()  # spares full collections the imported modules; requests would wait for them
             failed = self.loop(self._serve(settings, components, stranger))
         except self.refused as error:

@@ -35,6 +35,7 @@ WIRE: dict[str, tuple[str, ...]] = {
     "extra": ("no", "first", "last"),
     "frames": ("whole", "fragments"),
     "late": ("no", "no", "yes"),
+    "status": ("as written", "other"),
 }
 """Traits of a connection and their forms. A form that is named twice is drawn twice as often."""
 
@@ -60,6 +61,7 @@ class Traits:
     extra: str = "no"
     frames: str = "whole"
     late: str = "no"
+    status: str = "as written"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def draw_node(name: str) -> NodeTraits:
     return NodeTraits(
         tls=draw.choice(("TLSv1.2", "TLSv1.3")),
         cuts=draw.random() < 0.5,
-        slow_start=round(draw.uniform(0.3, 1.0), 2) if draw.random() < 0.5 else 0.0,
+        slow_start=round(draw.uniform(0.3, 1.0), 2) if draw.random() < 0.4 else 0.0,
         gap=draw.choice((0, 3, 1000)),
     )
 

@@ -37,6 +37,9 @@ LONGEST_PATIENCE = 0.2
 Bound = Callable[[str], float]
 """Path → how many seconds its answer may be late without missing any promise."""
 
+Status = Callable[[str, int], int]
+"""Path and status → another status that the contract allows for the same answer, or the same one."""
+
 
 class Tongue:
     """A transport that rewrites what is written to it; everything else is the transport's own."""
@@ -59,11 +62,11 @@ class Tongue:
 
 
 class Stranger(Speech):
-    """`name` is `SEED:NODE`. `late` says how late answers may be; no answer is late without it."""
+    """`name` is `SEED:NODE`. `late` says how late answers may be, `other_status` where a contract allows several."""
 
-    def __init__(self, name: str, late: Bound = lambda _path: 0.0) -> None:
+    def __init__(self, name: str, late: Bound, other_status: Status) -> None:
         self.name = name
-        self.late = late
+        self.late, self.other_status = late, other_status
         self.traits: NodeTraits = draw_node(name)
         self.draw = random.Random(f"{name} decides")
         self._accepted, self._opened = count(1), count(1)
@@ -113,6 +116,8 @@ class Stranger(Speech):
             return reply
         if traits.late == "yes":
             await asyncio.sleep(self.draw.uniform(0.0, self.late(request.path)))
+        if traits.status == "other":
+            reply.set_status(self.other_status(request.path, reply.status))
         if traits.ending in {"close", "HTTP/1.0"}:
             reply.force_close()
         return reply
