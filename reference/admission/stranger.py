@@ -7,7 +7,6 @@ the 95th percentile, so its answer is late by much less. For its first second th
 
 from holdfast.reference.admission.components import Components
 from holdfast.reference.admission.settings import Settings
-from holdfast.reference.shared.redislink import RedisLink
 from holdfast.reference.shared.stranger.voice import Stranger
 
 LATE_SHARE = 0.03
@@ -30,12 +29,5 @@ def estrange(components: Components, settings: Settings, name: str) -> Stranger:
     stranger = Stranger(name, late, _other_status)
     components.speech = stranger
     if stranger.traits.slow_start:
-        components.link = _slow(components.link, stranger.traits.slow_start)
+        components.link = type("Link", (components.link,), {"waits_first": stranger.traits.slow_start})
     return stranger
-
-
-def _slow(link: type[RedisLink], seconds: float) -> type[RedisLink]:
-    class Slow(link):  # type: ignore[misc, valid-type]  # whichever class the node has, a mutant's too
-        waits_first = seconds
-
-    return Slow

@@ -12,6 +12,7 @@ Two things it can't see, so it is told: whether the answer is one to HEAD, whose
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast.reference.shared.stranger.frames import Frames
@@ -62,10 +63,15 @@ class Message:
 
 
 class Speaker:
-    """What one side of one connection says, in this dialect."""
+    """What one side of one connection says, in this dialect.
 
-    def __init__(self, traits: Traits) -> None:
+    With `redraw` every message but the first is in another one: a node calls over few connections and keeps them, so
+    its peers would hear too little otherwise.
+    """
+
+    def __init__(self, traits: Traits, redraw: Callable[[], Traits] | None = None) -> None:
         self.traits = traits
+        self._redraw = redraw
         self.to_head = False
         self.untouched = False
         self._draw = random.Random(f"{traits.name} speaks")
@@ -123,7 +129,9 @@ class Speaker:
             to_head, self.to_head = self.to_head, False
             message = message if to_head else self._framed(self._ended(self._bodied(message)))
         message = message.without("server").adding((NAMED, self.traits.name))
-        return self._pieces(_written(self._ordered(message), self.traits), message)
+        said = self._pieces(_written(self._ordered(message), self.traits), message)
+        self.traits = self._redraw() if self._redraw else self.traits
+        return said
 
     def _bodied(self, message: Message) -> Message:
         kind = message.get("content-type") or ""

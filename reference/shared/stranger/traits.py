@@ -1,9 +1,10 @@
 """What a stranger's dialect consists of, and how it is drawn.
 
 A *trait* is one thing that HTTP, TLS or JSON leave open, and its value is one of the forms that real servers use. The
-traits of a node hold as long as it runs; those of a connection are drawn anew for each one, so that one run meets many
-dialects. Every draw depends on the seed, the node and the number of the connection alone: `17:a#12` is always the same
-dialect, whatever else the run does.
+traits of a node hold as long as it runs. Answers have the dialect of their connection, which is drawn anew for each
+one, and calls one of their own, so that one run meets many dialects. Every draw depends on the seed, the node and the
+number of the connection (`17:a#12`) or call (`17:a>12`) alone: the name is always the same dialect, whatever else the
+run does.
 
 Theory of the choices. A trait may be here only if a client that follows the documents can't tell that anything has
 changed. Header names are case-insensitive and ordered only among equals (RFC 9110 5.1, 5.3), white space around a value
@@ -70,14 +71,14 @@ class NodeTraits:
 
     `tls`: the newest version that its listener speaks. `cuts`: whether a caller without a certificate is cut off behind
     the handshake, at any moment, instead of being refused by it; both are a refused handshake to that caller.
-    `slow_start`: for how many seconds it can't reach its store at first. `gap`: the most by which a number that only
-    has to grow may jump.
+    `slow_start`: for how many seconds it can't reach its store at first. `gaps`: whether a number that only has to
+    grow is used up by a try that fails.
     """
 
     tls: str
     cuts: bool
     slow_start: float
-    gap: int
+    gaps: bool
 
 
 def draw_traits(name: str) -> Traits:
@@ -91,7 +92,7 @@ def draw_node(name: str) -> NodeTraits:
         tls=draw.choice(("TLSv1.2", "TLSv1.3")),
         cuts=draw.random() < 0.5,
         slow_start=round(draw.uniform(0.3, 1.0), 2) if draw.random() < 0.4 else 0.0,
-        gap=draw.choice((0, 3, 1000)),
+        gaps=draw.random() < 0.5,
     )
 
 

@@ -44,9 +44,9 @@ Status = Callable[[str, int], int]
 class Tongue:
     """A transport that rewrites what is written to it; everything else is the transport's own."""
 
-    def __init__(self, transport: asyncio.BaseTransport, traits: Traits) -> None:
+    def __init__(self, transport: asyncio.BaseTransport, speaker: Speaker) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self.speaker = Speaker(traits)
+        self.speaker = speaker
         self.refused = False
 
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +69,7 @@ class Stranger(Speech):
         self.late, self.other_status = late, other_status
         self.traits: NodeTraits = draw_node(name)
         self.draw = random.Random(f"{name} decides")
-        self._accepted, self._opened = count(1), count(1)
+        self._accepted, self._calls = count(1), count(1)
 
     def tell(self, events: JsonLog) -> None:
         """Logs what holds for the whole node, and the first dialects; a message names its own in X-Dialect."""
@@ -94,7 +94,7 @@ class Stranger(Speech):
         return context
 
     def accepted(self, transport: asyncio.Transport) -> Tongue:
-        tongue = Tongue(transport, draw_traits(f"{self.name}#{next(self._accepted)}"))
+        tongue = Tongue(transport, Speaker(draw_traits(f"{self.name}#{next(self._accepted)}")))
         tls = transport.get_extra_info("ssl_object")
         if self.traits.cuts and tls is not None and tls.context.verify_mode == ssl.CERT_OPTIONAL:
             tongue.refused = not tls.getpeercert(binary_form=True)
@@ -103,7 +103,10 @@ class Stranger(Speech):
         return tongue
 
     def opened(self, transport: asyncio.BaseTransport) -> Tongue:
-        return Tongue(transport, draw_traits(f"{self.name}>{next(self._opened)}"))
+        return Tongue(transport, Speaker(self._called(), redraw=self._called))
+
+    def _called(self) -> Traits:
+        return draw_traits(f"{self.name}>{next(self._calls)}")
 
     async def answer(self, handler: Handler, request: web.BaseRequest) -> web.StreamResponse:
         tongue = cast("Tongue | None", request.transport)
