@@ -38,7 +38,8 @@ def test_a_flag_wins_an_empty_text_is_the_default() -> None:
         (
             {},
             ["--x", "1"],
-            "Unknown argument '--x'; the node takes --wait, --on, --violate ID/n, --stranger SEED:NODE and its environment.",
+            "Unknown argument '--x'; the node takes --wait, --on, --violate ID/n, --stranger SEED:NODE"
+            " and its environment.",
         ),
         ({}, ["most"], "Unknown argument 'most'; flags begin with two dashes."),
     ],
