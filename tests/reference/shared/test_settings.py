@@ -24,6 +24,9 @@ def test_a_flag_wins_an_empty_text_is_the_default() -> None:
     assert read_settings(Settings, {}, ["--on", "no", "--wait", "3"]) == Settings(wait=3.0)
 
 
+OURS = "--violate ID/n, --stranger SEED:NODE"
+
+
 @pytest.mark.parametrize(
     ("environment", "argv", "sentence"),
     [
@@ -38,8 +41,7 @@ def test_a_flag_wins_an_empty_text_is_the_default() -> None:
         (
             {},
             ["--x", "1"],
-            "Unknown argument '--x'; the node takes --wait, --on, --violate ID/n, --stranger SEED:NODE"
-            " and its environment.",
+            f"Unknown argument '--x'; the node takes --wait, --on, {OURS} and its environment.",
         ),
         ({}, ["most"], "Unknown argument 'most'; flags begin with two dashes."),
     ],
