@@ -2,7 +2,8 @@
 
 Numbers keep their value for every reader, also for one that holds all of them in doubles: an integer above 2^53 is left
 as it is. Unknown fields go only into the outermost object and into objects of arrays, because the keys of any other
-object may be data (a map from ids to values), where one more key would be one more entry.
+object may be data (a map from ids to values), where one more key would be one more entry. In a call they go only into
+the outermost one: what is inside may be what somebody else has said, and is handed on unchanged.
 """
 
 import json
@@ -29,26 +30,29 @@ class Verbatim(str):
     __slots__ = ()
 
 
-def rewritten(text: bytes, traits: Traits) -> bytes:
-    """Returns the same value in this dialect; a text that is no JSON as it is."""
+def rewritten(text: bytes, traits: Traits, *, deep: bool = True) -> bytes:
+    """Returns the same value in this dialect; a text that is no JSON as it is. `deep`: not only its outermost object."""
     try:
         value = json.loads(text, parse_float=Verbatim, parse_constant=Verbatim)
     except ValueError:
         return text
-    return "".join(_value(_with_unknown(value, traits), traits, 0)).encode() + (b"\n" if text.endswith(b"\n") else b"")
+    return "".join(_value(_with_unknown(value, traits, deep=deep), traits, 0)).encode() + (
+        b"\n" if text.endswith(b"\n") else b""
+    )
 
 
-def _with_unknown(value: Any, traits: Traits) -> Any:
+def _with_unknown(value: Any, traits: Traits, *, deep: bool) -> Any:
     if isinstance(value, list):
-        return [_with_unknown(each, traits) for each in value]
+        return [_with_unknown(each, traits, deep=deep) for each in value] if deep else value
     if not isinstance(value, dict) or traits.extra == "no":
         return value
-    inner = {
-        key: [_with_unknown(one, traits) for one in each] if isinstance(each, list) else each
-        for key, each in value.items()
-    }
+    inner = {key: _of_list(each, traits) if deep and isinstance(each, list) else each for key, each in value.items()}
     name, unknown = UNKNOWN[sum(traits.name.encode()) % len(UNKNOWN)]
     return {name: unknown, **inner} if traits.extra == "first" else {**inner, name: unknown}
+
+
+def _of_list(values: list[Any], traits: Traits) -> list[Any]:
+    return [_with_unknown(each, traits, deep=True) for each in values]
 
 
 def _value(value: Any, traits: Traits, depth: int) -> Iterator[str]:

@@ -139,7 +139,9 @@ class Speaker:
             return message
         if self.traits.media_type == "charset" and ";" not in kind:
             message = message.without("content-type").adding(("Content-Type", "application/json; charset=utf-8"))
-        return replace(message, body=rewritten(message.body, self.traits)) if message.body else message
+        if not message.body:
+            return message
+        return replace(message, body=rewritten(message.body, self.traits, deep=message.is_answer))
 
     def _ended(self, message: Message) -> Message:
         """Says that the connection ends here. An answer only says it in its own way, a caller may decide it."""

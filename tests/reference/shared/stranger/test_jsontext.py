@@ -61,3 +61,6 @@ def test_a_map_from_ids_gets_no_entry_and_objects_of_a_list_do() -> None:
     assert read["map"] == {"x": {}}
     assert len(read) == 3
     assert len(read["list"][0]) == 1
+    call = json.loads(rewritten(text, Traits("", extra="last"), deep=False))
+    assert call["list"] == [{}]
+    assert len(call) == 3
