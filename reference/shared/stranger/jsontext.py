@@ -31,7 +31,7 @@ class Verbatim(str):
 
 
 def rewritten(text: bytes, traits: Traits, *, deep: bool = True) -> bytes:
-    """Returns the same value in this dialect; a text that is no JSON as it is. `deep`: not only its outermost object."""
+    """Returns the same value in this dialect; a text that is no JSON as it is. `deep`: inside of it too."""
     try:
         value = json.loads(text, parse_float=Verbatim, parse_constant=Verbatim)
     except ValueError:
