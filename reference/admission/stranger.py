@@ -13,9 +13,9 @@ LATE_SHARE = 0.03
 LATE_POSITION = 0.01
 
 
-def _other_status(path: str, status: int) -> int:
+def _other_status(method: str, path: str, status: int) -> int:
     """An attempt of the wrong form is still an attempt with an outcome: the contract has 400, 413 and 200 for it."""
-    if path.endswith("/connect"):
+    if method == "POST" and path.endswith("/connect"):
         return 200 if status in {400, 413} else status
     return 400 if status == 413 else status
 

@@ -33,6 +33,6 @@ def estrange(components: Components, settings: Settings, name: str) -> Stranger:
     return stranger
 
 
-def _other_status(_path: str, status: int) -> int:
+def _other_status(_method: str, _path: str, status: int) -> int:
     """A body that is too large may be called so, or just a bad request: the contract has both for every such call."""
     return 400 if status == 413 else status

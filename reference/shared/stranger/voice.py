@@ -37,8 +37,8 @@ LONGEST_PATIENCE = 0.2
 Bound = Callable[[str], float]
 """Path → how many seconds its answer may be late without missing any promise."""
 
-Status = Callable[[str, int], int]
-"""Path and status → another status that the contract allows for the same answer, or the same one."""
+Status = Callable[[str, str, int], int]
+"""Method, path and status → another status that the contract allows for the same answer, or the same one."""
 
 
 class Tongue:
@@ -120,7 +120,7 @@ class Stranger(Speech):
         if traits.late == "yes":
             await asyncio.sleep(self.draw.uniform(0.0, self.late(request.path)))
         if traits.status == "other":
-            reply.set_status(self.other_status(request.path, reply.status))
+            reply.set_status(self.other_status(request.method, request.path, reply.status))
         if traits.ending in {"close", "HTTP/1.0"}:
             reply.force_close()
         return reply
