@@ -74,6 +74,7 @@ RESULTS = Path("holdfast-results")
     "launcher",
     "redis_url",
     "seed",
+    "stranger",
     results=RESULTS,
 )
 def run(
@@ -90,7 +91,19 @@ def run(
 
 @app.command()
 @takes(
-    *("target", "engine", "seed", "random", "schedule", "time_scale", "results", "repeat", "jobs", "launcher"),
+    *(
+        "target",
+        "engine",
+        "seed",
+        "random",
+        "schedule",
+        "time_scale",
+        "results",
+        "repeat",
+        "jobs",
+        "launcher",
+        "stranger",
+    ),
     results=RESULTS,
 )
 def chaos(
@@ -114,7 +127,7 @@ def chaos(
 
 
 @app.command()
-@takes("time_scale", "violate")
+@takes("time_scale", "violate", "stranger")
 def serve(
     options: RunOptions,
     key: Key,

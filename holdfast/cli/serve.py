@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.cli.store_members import watched_by, who_leads
 from holdfast.run.harness import Harness
-from holdfast.run.options import RunOptions
+from holdfast.run.options import RunOptions, estranged
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import CatalogueError, builtin
 from holdfast.target.deployment import Deployment, Wanted
@@ -24,7 +24,7 @@ from holdfast.target.roles import NODE, counted
 
 
 def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
-    target = load(builtin_path(key)).at_scale(options.time_scale)
+    target = estranged(load(builtin_path(key)).at_scale(options.time_scale), options.stranger)
     also = _also_broken(key, options.violate) if options.violate else ()
     target = replace(target, nodes=_with_counts(target, nodes))
     return serve_target(target, violate=options.violate, also=also, descriptor=descriptor)
