@@ -14,32 +14,6 @@ import pytest
 from tests.pages import ROOT
 
 SUITES = ROOT / "conformance"
-# Files that still have such places. Only ever take a file off this list.
-TO_DO: frozenset[str] = frozenset(
-    {
-        "conformance/admission/sockets.py",
-        "conformance/admission/test_admit_atomic.py",
-        "conformance/admission/test_admit_refusals.py",
-        "conformance/admission/test_admit_slot.py",
-        "conformance/admission/test_contract.py",
-        "conformance/admission/test_deadline.py",
-        "conformance/admission/test_outage.py",
-        "conformance/admission/test_queue_clock.py",
-        "conformance/admission/test_queue_order.py",
-        "conformance/admission/test_replacement.py",
-        "conformance/lockd/test_auth.py",
-        "conformance/lockd/test_contract.py",
-        "conformance/lockd/test_data.py",
-        "conformance/lockd/test_elect.py",
-        "conformance/lockd/test_hostile.py",
-        "conformance/lockd/test_identity.py",
-        "conformance/lockd/test_leave.py",
-        "conformance/lockd/test_member.py",
-        "conformance/lockd/test_peer.py",
-        "conformance/lockd/test_rm.py",
-        "conformance/lockd/test_step.py",
-    }
-)
 # Calls whose arguments are read in a report.
 SPEAKING = frozenset({"Finding", "Unsafe", "Absent", "Inconclusive", "NotObservable", "NotApplicable", "expect"})
 # Functions that give a collection of objects.
@@ -138,13 +112,7 @@ def _files() -> list[Path]:
 
 
 def test_what_a_check_says_is_a_sentence() -> None:
-    speechless = {name: places for name, places in found().items() if name not in TO_DO}
-    assert not speechless, "\n".join(f"{name}: {place}" for name, places in speechless.items() for place in places)
-
-
-def test_the_list_of_files_to_mend_only_shrinks() -> None:
-    done = TO_DO - found().keys()
-    assert not done, f"mended: take off the list {', '.join(sorted(done))}"
+    assert not found(), "\n".join(f"{name}: {place}" for name, places in found().items() for place in places)
 
 
 @pytest.mark.parametrize(

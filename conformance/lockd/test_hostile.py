@@ -114,7 +114,11 @@ async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: L
         request = Request("POST", path, headers={"Content-Type": "application/json"})
         answer = await lockd.call(request, server, node=node, data=body)
         if not 400 <= answer.status < 500:
-            raise Finding(["400 with an error code"], answer.describe(), f"{path} {body!r}")
+            raise Finding(
+                ["400 with an error code"],
+                answer.describe(),
+                f"{path} with the body {body.decode(errors='backslashreplace')}",
+            )
         require(answer.code, "an error code", f"{answer.describe()}: {answer.text[:120]}")
     expect(names(await lockd.members(node, "TC-DATA-04")), names(before), why="the list after refused calls")
 
