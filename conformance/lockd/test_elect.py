@@ -51,7 +51,11 @@ async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highe
 
 @verifies("TC-ELECT-02", isolation="quiet", nodes=1, waits="4*lease_settled_max")
 async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd, T: SpecTime) -> None:
-    node, made = await leaderless(lockd, 3)
+    node, began = lockd.lone, T.now()
+    made = await spy_members(lockd, node, 3, grant=False)
+    await lockd.without_leader(node)
+    await made[0].receives(wire.ACQUIRE, "lease_settled_max", since=began, judged=False, what="a vote request")
+    await stepped_down(lockd, node, made, began)
     # Three of four are a quorum, so while two votes are held back nothing is decided.
     for spy in made[:2]:
         spy.hold_votes(T.held_answer)

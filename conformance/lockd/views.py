@@ -2,13 +2,13 @@
 
 The spec computes quorums from each node's own member list, and keeps votes in memory. So for a while after a node has
 started, or after lists have changed, two majorities need not meet, and two nodes may both lead in one term: the spec
-accepts that (it asks to wait for convergence first). What it does not accept is two leaders in one term while the same
+accepts that (it asks to wait for convergence first). What it does not accept is two leaders in one term while all
 processes have known the same members for a whole lease: all that was voted for before has run out by then. A node with
 such a list is *settled*. What is shown by settled nodes counts, on any machine (`Unsafe`).
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,19 +71,30 @@ class Views:
         return None
 
     async def judge(self, one: Shown, other: Shown) -> None:
-        """Raises Unsafe for two leaders of one term if every running node is settled and both list the same."""
+        """Raises Unsafe for two leaders of one term if every running node is settled and their quorums must meet."""
         asked, nodes = time.monotonic(), [node for node in self._lockd.nodes if self._runs(node)]
         for node in nodes:
             await self._lockd.members(node)
-        lists = {self._lists[node].members for node in (one[0], other[0]) if node in self._lists}
-        if len(lists) == 1 and all(self.settled(node, asked) for node in nodes):
-            raise two_leaders(one, other)
+        if all(self.settled(node, asked) for node in nodes):
+            lists = [self._lists[node].members for node in (one[0], other[0])]
+            if quorums_meet(*lists):
+                raise two_leaders(one, other)
 
     def _runs(self, node: str) -> bool:
         return self._pid(node) is not None or not self._lockd.context.target.startable
 
     def _pid(self, node: str) -> int | None:
         return self._lockd.deployment.nodes[node].pid
+
+
+def quorums_meet(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether every majority of one list has a member in common with every majority of the other.
+
+    Where they meet, somebody has voted twice in one term. Lists need not be equal for that: a dead member that only one
+    of them still has changes nothing.
+    """
+    majorities = (len(one) // 2 + 1) + (len(other) // 2 + 1)
+    return majorities > len({*one, *other})
 
 
 def two_leaders(one: Shown, other: Shown) -> Unsafe:

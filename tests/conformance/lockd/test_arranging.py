@@ -12,7 +12,7 @@ from holdfast.check.finding import ArrangementFailed, Unsafe
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.spy import BROKEN, spies
-from holdfast.conformance.lockd.views import two_in_one_term
+from holdfast.conformance.lockd.views import quorums_meet, two_in_one_term
 from holdfast.conformance.lockd.wire import Answer, Leader
 from holdfast.conformance.shared.stub import Reply
 from tests.conformance.lockd.driver import Node, lines, with_driver
@@ -125,6 +125,13 @@ def test_two_leaders_in_one_term_are_unsafe_once_nodes_have_settled(tmp_path: Pa
         await lockd.views.judge(*split)
 
     with_driver(tmp_path, check, a="https://127.0.0.1:1", b="https://127.0.0.1:2")
+
+
+def test_majorities_of_nearly_equal_lists_meet() -> None:
+    assert quorums_meet("abc", "abc")
+    assert quorums_meet("abc", "ab")
+    assert not quorums_meet("abc", "c")
+    assert not quorums_meet("abcd", "ef")
 
 
 def test_different_terms_are_no_split() -> None:
