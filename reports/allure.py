@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.reports.ctrf import epoch_ms
-from holdfast.reports.finding import render_finding, transcript_lines
+from holdfast.reports.finding import citation, render_finding, transcript_lines
 from holdfast.reports.summary import group_of, mutant_name
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
@@ -123,7 +123,7 @@ class _Test:
             "status": STATUS[check["verdict"]],
             "statusDetails": self._details(),
             "stage": "finished",
-            "description": "\n\n".join(f"**{row['id']}** {row['level']} {row['text']}" for row in self.rows),
+            "description": "\n\n".join(map(_described, self.rows)),
             "steps": single["steps"] if single else [self._attempt(attempt) for attempt in attempts],
             "attachments": single["attachments"] if single else [],
             "labels": [{"name": name, "value": value} for name, value in self._labels()],
@@ -153,6 +153,8 @@ class _Test:
     def _all_labels(self) -> Iterator[tuple[str, str]]:
         yield "verdict", self.check["verdict"]
         yield "framework", "holdfast"
+        if self.check["blocked_by"]:
+            yield "blocked by", self.check["blocked_by"]
         yield "package", self.check["check"].partition("::")[0].removesuffix(".py").replace("/", ".")
         levels = [row["level"] for row in self.rows]
         yield "severity", next((severity for level, severity in _SEVERITY.items() if level in levels), "normal")
@@ -194,6 +196,11 @@ class _Test:
             yield {"name": "transcript", "source": name, "type": "text/plain"}
 
 
+def _described(row: Json) -> str:
+    cited = citation(row)
+    return f"**{row['id']}** {row['level']} {row['text']}" + (f" ({cited})" if cited else "")
+
+
 def _environment(document: Json) -> str:
     target = document["target"]
     said = {
@@ -207,6 +214,7 @@ def _environment(document: Json) -> str:
         "python": document["versions"]["python"],
         "platform": document["versions"]["platform"],
         "exit": document["summary"]["exit"],
+        "narrowed": ", ".join(document["summary"].get("narrowed", [])),
     }
     return "".join(f"{key}={_property(str(value))}\n" for key, value in said.items())
 

@@ -4,7 +4,7 @@ As in JUnit one test is one requirement row; its checks are the steps. CTRF has 
 such rows are `other`, which readers neither count as passed nor as failed; `environment.healthy` is true only for
 exit 0. `rawStatus` has the verdict itself.
 
-    pass → passed · fail, fixed → failed · error, inconclusive → other · the rest → skipped
+    pass → passed · fail, fixed → failed · error, inconclusive, not-observable → other · the rest → skipped
 
 In a run of mutants one test is one mutant, and each check that failed on a clean copy is a failed test of its own.
 
@@ -14,7 +14,7 @@ In a run of mutants one test is one mutant, and each check that failed on a clea
 import uuid
 from datetime import UTC, datetime
 
-from holdfast.reports.finding import render_finding
+from holdfast.reports.finding import citation, render_finding
 from holdfast.reports.summary import alarm_of, group_of, mutant_name
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
@@ -25,6 +25,7 @@ STATUS: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.FIXED: "failed",
     Verdict.ERROR: "other",
     Verdict.INCONCLUSIVE: "other",
+    Verdict.NOT_OBSERVABLE: "other",
 }
 OF_A_MUTANT = {"killed": "passed", "survived": "failed", "not-judged": "other", "excluded": "skipped"}
 
@@ -62,6 +63,7 @@ def _summary(document: Json, tests: list[Json]) -> Json:
     start = epoch_ms(document["started"])
     counts = {status: statuses.count(status) for status in ("passed", "failed", "skipped", "pending", "other")}
     extra: Json = {"exit": document["summary"]["exit"], "verdicts": {v: document["summary"][v] for v in Verdict}}
+    extra |= {"narrowed": document["summary"].get("narrowed", []), "blocked": document.get("blocked", [])}
     if document["summary"]["mutants"]:
         extra["mutants"] = document["summary"]["mutants"]
     stop = start + _ms(document["wall_s"])
@@ -82,7 +84,13 @@ def _test(row: Json, checks: dict[str, Json]) -> Json:
         "retries": retries,
         "flaky": row["verdict"] == Verdict.PASS and retries > 0,
         "steps": [{"name": check["title"] or check["check"], "status": STATUS[check["verdict"]]} for check in mine],
-        "extra": {"kind": row["kind"], "lines": row["lines"], "checks": row["checks"]},
+        "extra": {
+            "kind": row["kind"],
+            "lines": row["lines"],
+            "rests_on": citation(row),
+            "blocked_by": row["blocked_by"],
+            "checks": row["checks"],
+        },
     }
     if row["reason"]:
         test["message"] = row["reason"]

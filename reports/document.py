@@ -35,7 +35,7 @@ TEXTS: Json = {"$ref": "#/$defs/texts"}
 COUNTS: Json = {"$ref": "#/$defs/counts"}
 
 # Fields that came to the document within schema 1: a document of an older run lacks them.
-ADDED = frozenset({"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio"})
+ADDED = frozenset({"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio", "blocked", "narrowed"})
 
 
 def results_schema() -> Json:
@@ -110,7 +110,7 @@ def _times(defs: Definitions) -> Json:
 
 
 def _content(defs: Definitions) -> Json:
-    plan = defs.some(PlanMade, "requirements", "parts", "checks", "overlap", "faults", "left_out")
+    plan = defs.some(PlanMade, "requirements", "parts", "checks", "overlap", "faults", "left_out", "narrowed")
     nothing = {"type": "object", "maxProperties": 0}
     return {
         "plan": _object(**plan, reconciliation=_reconciliation()),
@@ -118,6 +118,10 @@ def _content(defs: Definitions) -> Json:
         "audit": _said(
             {"anyOf": [{"$ref": "#/$defs/audit"}, nothing]},
             "whether the harness was on time; empty when the stream does not say",
+        ),
+        "blocked": _said(
+            _list(_object(cause=TEXT, reason=TEXT, checks=TEXTS, rows=TEXTS)),
+            "what kept checks and rows from being judged, each cause once, the one that blocks most first",
         ),
         "requirements": _list({"$ref": "#/$defs/requirement"}),
         "checks": _said(
@@ -131,7 +135,7 @@ def _content(defs: Definitions) -> Json:
 def _reconciliation() -> Json:
     return _object(
         rows_planned=COUNT,
-        rows_decided=_said(COUNT, "rows whose verdict is neither inconclusive nor error"),
+        rows_decided=_said(COUNT, "rows whose verdict is neither inconclusive, error nor not-observable"),
         checks_planned=COUNT,
         checks_finished=COUNT,
         missing=_said(TEXTS, "checks that were planned and never finished"),
@@ -159,6 +163,7 @@ def _summary(defs: Definitions) -> Json:
         check_runs=_said(COUNT, "attempts of all repeats of all checks"),
         inconclusive_after_retry=COUNT,
         mutants=_maybe(mutants, "null unless the purpose of the run is mutants"),
+        **defs.some(PlanMade, "narrowed"),
         exit={"type": "integer"},
     )
 
@@ -171,6 +176,7 @@ def _requirement(defs: Definitions) -> Json:
         verdict=VERDICT,
         kind=KIND,
         reason=TEXT,
+        blocked_by=_said({"type": ["string", "null"]}, "the cause in `blocked` that kept the row from being judged"),
         parts={**_list({"$ref": "#/$defs/part"}), "minItems": 1},
         checks=TEXTS,
         timings=_list(timing),
@@ -181,7 +187,7 @@ def _requirement(defs: Definitions) -> Json:
 
 
 def _part(defs: Definitions) -> Json:
-    planned = defs.some(PartPlan, "part", "needs", "observe", "reason", "hook", "unseen", "checks")
+    planned = defs.some(PartPlan, "part", "needs", "observe", "reason", "hook", "unseen", "checks", "left_out")
     return _object(**planned, verdict=VERDICT)
 
 
@@ -191,6 +197,7 @@ def _check(defs: Definitions) -> Json:
         planned={"type": "boolean"},
         verdict=VERDICT,
         kind=KIND,
+        blocked_by=_said({"type": ["string", "null"]}, "the cause in `blocked` that kept the check from judging"),
         verifies=_list(defs.refer(Claim)),
         repeats=_said(COUNTS, "final attempts by verdict"),
         duration_s=SECONDS,

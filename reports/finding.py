@@ -42,6 +42,23 @@ def verdict_text(found: Mapping[str, Any]) -> str:
 def _heading(row: Mapping[str, Any], found: Mapping[str, Any], width: int) -> Iterator[str]:
     yield between(visible(f"{row['id']}  {row['level']}  {row['title']}"), verdict_text(found), width)
     yield between("  " + visible(row.get("text", "")), visible(row.get("section", "")), width)
+    if cited := citation(row):
+        yield from _labelled("rests on", cited, width)
+
+
+def citation(row: Mapping[str, Any]) -> str:
+    """Returns where the requirement stands: the lines, and the document that they are lines of; empty if unknown.
+
+    A row that its document does not state word for word says so: it follows from these lines.
+    """
+    lines, document = row.get("lines") or "", row.get("document") or {}
+    if not lines:
+        return ""
+    word = "lines" if "," in lines or "-" in lines else "line"
+    place = " ".join(filter(None, [document.get("repository"), document.get("path")]))
+    named = ", ".join(filter(None, [document.get("title"), place])) or "the document"
+    follows = f" ({row['origin']}: it follows from them)" if row.get("origin") not in (None, "", "seed") else ""
+    return visible(f"{word} {lines} of {named}{follows}")
 
 
 def _body(found: Mapping[str, Any], width: int) -> Iterator[str]:
@@ -51,6 +68,8 @@ def _body(found: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from _labelled("seen", visible(found["seen"]), width)
     if why := reason_beyond(found):
         yield from _labelled("reason", visible_lines(why), width)
+    for other in found.get("further", []):
+        yield from _labelled("also", visible_lines(other), width)
     for timing in found.get("timings", []):
         if timing.get("verdict") not in {None, Judgement.HOLDS}:
             yield from _labelled("timing", timing_text(timing), width)

@@ -16,7 +16,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from holdfast.reports.finding import detail_text, interval_text, known_text, reason_beyond
+from holdfast.reports.blocked import blocked_line, told_one_by_one
+from holdfast.reports.finding import citation, detail_text, interval_text, known_text, reason_beyond
 from holdfast.reports.model import sentence_of
 from holdfast.reports.picture import look, meter, story, timeline
 from holdfast.reports.summary import group_of, outcome_line, reconciliation_line
@@ -61,7 +62,12 @@ def render(document: Json) -> str:
         checks={check["check"]: check for check in document["checks"]},
         verdicts=[verdict for verdict in reversed(Verdict) if document["summary"][verdict]],
         levels=list(dict.fromkeys(row["level"] for row in document["requirements"])),
-        attention=[row for verdict in ATTENTION for row in document["requirements"] if row["verdict"] == verdict],
+        attention=[
+            row
+            for verdict in ATTENTION
+            for row in told_one_by_one(document["requirements"])
+            if row["verdict"] == verdict
+        ],
         audit=list(_flat(document["audit"])),
         **_matrix(document),
     ).lstrip()
@@ -137,6 +143,8 @@ def environment() -> Environment:
         "tightest": tightest,
         "reconciliation": reconciliation_line,
         "outcome": outcome_line,
+        "blocked_line": blocked_line,
+        "citation": citation,
         "sentence": sentence_of,
     }
     return environment

@@ -1,13 +1,72 @@
-"""`index.html` over several specs: what each came to, what all cost, the way to each report. One file, no script."""
+"""`index.html` over several specs: what each came to, what all cost, the way to each report. One file, no script.
+
+The streams of the specs do not know what belongs to the command as a whole: its wall and CPU time, and why a spec has
+no results. That is kept beside the page, in `command.json`, so that the page can be written again. A command that was
+killed has left none; then the times are put together from those of the specs.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
 
 from markupsafe import Markup
 
+from holdfast.reports.files import anything_happened, to_text, write_all
 from holdfast.reports.html import LOOKS, asset, environment, policy
 from holdfast.reports.summary import outcome_line
 from holdfast.reports.text import Json
-from holdfast.reports.together import verdicts_of
+from holdfast.reports.together import together, verdicts_of
 
 INDEX = "index.html"
+COMMAND = "command.json"
+_KEPT = ("wall_s", "cpu_s", "cores", "problems")
+
+
+def write_index(folder: Path, document: Json) -> Path:
+    """Writes the page over all specs of a command; returns its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {"specs": list(document["specs"]), **{name: document[name] for name in _KEPT}}
+    (folder / COMMAND).write_text(to_text(kept), "utf-8")
+    index = folder / INDEX
+    index.write_text(render(document), "utf-8")
+    return index
+
+
+def specs_in(folder: Path) -> list[str]:
+    """Returns the specs whose runs are in folders of their own below this one, in the order of the command."""
+    found = sorted(path.name for path in folder.iterdir() if anything_happened(path)) if folder.is_dir() else []
+    order = _kept(folder).get("specs", [])
+    return sorted(found, key=lambda key: order.index(key) if key in order else len(order))
+
+
+def rewrite(folder: Path) -> Json:
+    """Writes every report of every spec in this folder again, and the page over them; returns the whole document."""
+    documents = {key: write_all(folder / key).to_json() for key in specs_in(folder)}
+    kept = {**_from_specs(documents), **_kept(folder)}
+    document = together(documents, kept["problems"], kept["wall_s"], kept["cpu_s"], kept["cores"])
+    write_index(folder, document)
+    return document
+
+
+def _kept(folder: Path) -> Json:
+    file = folder / COMMAND
+    kept: Json = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return kept
+
+
+def _from_specs(documents: Mapping[str, Json]) -> Json:
+    """What the specs say of the command: from the first start to the last end, and the sum of their work."""
+    begun = {
+        key: datetime.fromisoformat(each["started"]).timestamp() for key, each in documents.items() if each["started"]
+    }
+    ended = [begin + (documents[key]["wall_s"] or 0.0) for key, begin in begun.items()]
+    return {
+        "wall_s": max(ended) - min(begun.values()) if begun else 0.0,
+        "cpu_s": round(sum(each["cpu_s"] or 0.0 for each in documents.values()), 2),
+        "cores": max((each["cores"] or 1 for each in documents.values()), default=1),
+        "problems": {},
+    }
 
 
 def render(document: Json) -> str:

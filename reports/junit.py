@@ -3,10 +3,12 @@
 One test case is one requirement row, not one check: so a row that could not be looked at shows as skipped with its
 reason instead of being absent. One suite is one group of the spec. What turns the exit code red is red here too:
 
-    fail, fixed           failure
-    error, inconclusive   error
-    pass                  passed
-    the rest              skipped, the verdict first in the message
+    fail, fixed                           failure
+    error, inconclusive, not-observable   error
+    pass                                  passed
+    the rest                              skipped, the verdict first in the message
+
+A row that something kept from being judged has that cause first in its message, in the same words for all such rows.
 
 In a run of mutants one test case is one mutant, all of them in the suite `mutants`; each check that failed on a clean
 copy is a failure in the suite `clean copies`.
@@ -20,7 +22,8 @@ copy is a failure in the suite `clean copies`.
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from holdfast.reports.finding import render_finding
+from holdfast.reports.blocked import blocked_line
+from holdfast.reports.finding import citation, render_finding
 from holdfast.reports.summary import alarm_of, group_of, mutant_name, verdict_line
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
@@ -31,6 +34,7 @@ ELEMENT: dict[str, str] = dict.fromkeys(map(str, Verdict), "skipped") | {
     Verdict.FIXED: "failure",
     Verdict.ERROR: "error",
     Verdict.INCONCLUSIVE: "error",
+    Verdict.NOT_OBSERVABLE: "error",
 }
 OF_A_MUTANT = {"killed": "", "survived": "failure", "not-judged": "error", "excluded": "skipped"}
 
@@ -71,10 +75,13 @@ def _case(suite: ET.Element, group: str, row: Json, duration: float) -> None:
     named = {"classname": f"{row['spec']}.{group}", "name": f"{row['id']} {row['title']}"}
     case = ET.SubElement(suite, "testcase", {**named, "time": _time(duration)})
     if element := _element(row):
-        message = f"{row['verdict']}: {row['reason'] or row['title']}"
+        blocked = f"blocked by: {row['blocked_by']}; " if row["blocked_by"] else ""
+        message = f"{row['verdict']}: {blocked}{row['reason'] or row['title']}"
         outcome = ET.SubElement(case, element, {"message": message, "type": row["kind"] or row["verdict"]})
         if row["finding"]:
             outcome.text = "\n" + render_finding([row], row["finding"], whole=True) + "\n"
+        elif cited := citation(row):
+            outcome.text = f"\nrests on {cited}\n"
 
 
 def _mutants(root: ET.Element, document: Json) -> None:
@@ -136,6 +143,10 @@ def _properties(document: Json) -> Iterable[tuple[str, object]]:
     yield "time_scale", document["time_scale"]
     yield "seed", document["seed"]
     yield "command", document["command"]
+    if narrowed := document["summary"].get("narrowed"):
+        yield "narrowed", ", ".join(narrowed)
+    for entry in document.get("blocked", []):
+        yield "blocked", blocked_line(entry)
 
 
 def _time(value: float | None) -> str:

@@ -4,12 +4,12 @@ A run appends one event after the other and may be killed at any moment. Nothing
 planned and never finished is `inconclusive`, so a stream cut anywhere still gives an honest answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from holdfast.check.verifies import Claim
 from holdfast.reports.matrix import ENDED, STATUSES, KillMatrix
 from holdfast.reports.result import CheckResult, Part, Results, Row, timings_of
-from holdfast.reports.text import clean
+from holdfast.reports.text import clean, count
 from holdfast.run.events import (
     SCHEMA,
     CheckFinished,
@@ -32,6 +32,9 @@ _STATUS = {
     "not-applicable": Verdict.NOT_APPLICABLE,
     "excluded": Verdict.NOT_APPLICABLE,
 }
+
+
+_GAPS = frozenset({Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE, Verdict.PARTIAL})
 
 
 class StreamError(ValueError):
@@ -179,16 +182,17 @@ class Fold:
         if verdict is Verdict.PASS and plan.known:
             verdict = Verdict.FIXED
         mine = [checks[check] for check in dict.fromkeys(check for part in parts for check in part.checks)]
-        worst = next((check for check in mine if check.verdict is verdict), None)
+        worst = _headline([check for check in mine if check.verdict is verdict])
         return Row(
             plan=plan,
             verdict=verdict,
             kind=_kind(mine) if verdict is Verdict.FAIL else None,
-            reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts),
+            reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts, worst),
             parts=parts,
             checks=[check.check for check in mine],
             timings=[timing for check in mine for timing in timings_of(check)],
             finding=worst.finding() if worst and verdict is not Verdict.PASS else None,
+            blocked_by=_blocked_by(verdict, parts, worst),
         )
 
     def _part(self, row: RowPlan, part: PartPlan, checks: dict[str, CheckResult]) -> Part:
@@ -196,15 +200,66 @@ class Fold:
         place = Claim(row.id, part.part)
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
-        verdict = fold(_that_apply([check.verdict for check in mine]) + ([status] if status else []))
+        verdict = _fold_checks([check.verdict for check in mine], status, part)
         if verdict is Verdict.PASS and part.known:
             verdict = Verdict.FIXED
-        reason = why if verdict is status else next((c.reason for c in mine if c.verdict is verdict), "")
+        worst = _headline([check for check in mine if check.verdict is verdict])
+        reason = why if verdict is status else worst.reason if worst else ""
         if not mine and status is None:
             reason = "no check for this part"
+        if verdict is Verdict.PARTIAL:
+            reason = "; ".join(_gaps(part, mine))
         if verdict is Verdict.FIXED:
             reason = FIXED
         return Part(part, verdict, reason, [check.check for check in mine])
+
+
+def _fold_checks(verdicts: list[Verdict], status: Verdict | None, part: PartPlan) -> Verdict:
+    """Returns the verdict of a part; `partial` where what was looked at held, and some of it was not looked at."""
+    if status is None and not verdicts and part.left_out:
+        return Verdict.PARTIAL
+    applying = _that_apply(verdicts)
+    if Verdict.PASS in applying and (part.left_out or Verdict.NOT_OBSERVABLE in applying):
+        applying = [Verdict.PARTIAL, *(each for each in applying if each is not Verdict.NOT_OBSERVABLE)]
+    return fold([*applying, status] if status else applying)
+
+
+def _gaps(part: PartPlan, checks: list[CheckResult]) -> Iterator[str]:
+    """Yields what of a part was not looked at, and why."""
+    whole = len(checks) + len(part.left_out)
+    for reason in dict.fromkeys(left.reason for left in part.left_out):
+        names = [_name(left.id) for left in part.left_out if left.reason == reason]
+        yield f"{len(names)} of {count(whole, 'check')} left out ({reason}): {', '.join(names)}"
+    for check in checks:
+        if check.verdict is Verdict.NOT_OBSERVABLE:
+            yield f"{_name(check.check)}: {check.reason}"
+
+
+def _name(check: str) -> str:
+    return check.rpartition("::")[2]
+
+
+def _headline(checks: list[CheckResult]) -> CheckResult | None:
+    """Returns the check whose finding says most: an unsafe one, then one that the target breaks, then its own.
+
+    A check that verifies this row alone speaks of it, one that was blocked speaks of something else.
+    """
+    kinds = [*Kind, None]
+    return min(
+        checks,
+        key=lambda check: (not check.unsafe, kinds.index(check.kind), bool(check.blocked_by), len(check.verifies)),
+        default=None,
+    )
+
+
+def _blocked_by(verdict: Verdict, parts: list[Part], worst: CheckResult | None) -> str | None:
+    """Returns what kept a row from being judged, if something did that may keep others from it too."""
+    if verdict not in {Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVABLE}:
+        return None
+    if worst:
+        return worst.blocked_by
+    hooks = [part.plan.hook for part in parts if part.verdict is verdict and part.plan.hook]
+    return f"no {hooks[0]}" if hooks else None
 
 
 def _that_apply(verdicts: list[Verdict]) -> list[Verdict]:
@@ -226,7 +281,12 @@ def _result(check: str, attempts: list[CheckFinished], planned: list[Claim] | No
     finals = [attempt for attempt in attempts if attempt.final]
     verdicts = [Verdict(attempt.verdict) for attempt in finals]
     verdict = fold([*verdicts, Verdict.INCONCLUSIVE] if unfinished else verdicts)
-    deciding = next((attempt for attempt in finals if attempt.verdict == verdict), None)
+    kinds = [*Kind, None]
+    deciding = min(
+        (attempt for attempt in finals if attempt.verdict == verdict),
+        key=lambda attempt: (not attempt.unsafe, kinds.index(attempt.kind if attempt.kind in kinds else None)),
+        default=None,
+    )
     last = attempts[-1] if attempts else CheckFinished()
     return CheckResult(
         check=check,
@@ -247,8 +307,14 @@ def _kind(failures: Iterable[CheckFinished | CheckResult]) -> Kind | None:
     return next((kind for kind in Kind if kind in kinds), None)
 
 
-def _row_reason(verdict: Verdict, parts: list[Part]) -> str:
+def _row_reason(verdict: Verdict, parts: list[Part], worst: CheckResult | None) -> str:
     if verdict is Verdict.PARTIAL:
-        blind = [part for part in parts if part.verdict in {Verdict.NOT_OBSERVABLE, Verdict.PARTIAL}]
-        return "; ".join(f"part {part.plan.part} not looked at: {part.reason}" for part in blind)
+        return "; ".join(_unlooked(part) for part in parts if part.verdict in _GAPS)
+    if worst and worst.reason:
+        return worst.reason
     return next((part.reason for part in parts if part.verdict is verdict), "")
+
+
+def _unlooked(part: Part) -> str:
+    how = "not looked at in full" if part.verdict is Verdict.PARTIAL and part.checks else "not looked at"
+    return f"part {part.plan.part} {how}: {part.reason}"

@@ -9,18 +9,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.check.verifies import Claim
+from holdfast.reports.blocked import blocked
 from holdfast.reports.matrix import KillMatrix
 from holdfast.reports.text import Json, as_json
 from holdfast.run.cost import least_wall, ratio
 from holdfast.run.events import SCHEMA, CheckFinished, PartPlan, PlanMade, RowPlan, RunAudit, RunFinished, RunStarted
-from holdfast.spec.verdict import Kind, Verdict, exit_code
+from holdfast.spec.verdict import UNDECIDED, Kind, Verdict, exit_code
 
 # Fields of an event that have another place in the document than the record made from it.
 NOT_OF_AN_ATTEMPT = frozenset({"at", "check", "title", "variant", "verifies"})
 NOT_OF_A_ROW = frozenset({"excluded", "parts", "known"})
 NOT_OF_AN_AUDIT = frozenset({"at"})
-
-UNDECIDED = frozenset({Verdict.INCONCLUSIVE, Verdict.ERROR})
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> dict[str, int]:
@@ -40,6 +39,17 @@ class CheckResult:
     verifies: list[Claim]
     attempts: list[CheckFinished]
     deciding: CheckFinished | None
+
+    @property
+    def unsafe(self) -> bool:
+        return self.deciding is not None and self.deciding.unsafe
+
+    @property
+    def blocked_by(self) -> str | None:
+        """What kept the check from judging, where that is its verdict."""
+        if self.deciding is None or self.verdict not in {Verdict.INCONCLUSIVE, Verdict.NOT_OBSERVABLE}:
+            return None
+        return self.deciding.blocked_by
 
     @property
     def finals(self) -> list[CheckFinished]:
@@ -67,6 +77,7 @@ class CheckResult:
             "verdict": self.verdict,
             "kind": self.kind,
             "reason": self.reason,
+            "blocked_by": self.blocked_by,
             "verifies": as_json(self.verifies),
             "repeats": count_verdicts(Verdict(attempt.verdict) for attempt in self.finals),
             "duration_s": self.duration_s,
@@ -109,6 +120,7 @@ class Part:
             "hook": self.plan.hook,
             "unseen": self.plan.unseen,
             "checks": self.checks,
+            "left_out": as_json(self.plan.left_out),
         }
 
 
@@ -124,6 +136,7 @@ class Row:
     checks: list[str]
     timings: list[Json]
     finding: Json | None
+    blocked_by: str | None = None
 
     def to_json(self) -> Json:
         return {
@@ -131,6 +144,7 @@ class Row:
             "verdict": self.verdict,
             "kind": self.kind,
             "reason": self.reason,
+            "blocked_by": self.blocked_by,
             "parts": [part.to_json() for part in self.parts],
             "checks": self.checks,
             "timings": self.timings,
@@ -193,6 +207,7 @@ class Results:
             "plan": {**self._plan_without_rows(), "reconciliation": self.reconciliation()},
             "summary": self._summary(),
             "audit": as_json(self.audit, NOT_OF_AN_AUDIT) if self.audit else {},
+            "blocked": blocked(self.rows, self.checks),
             "requirements": [row.to_json() for row in self.rows],
             "checks": [check.to_json() for check in self.checks],
             "mutants": self.matrix.rows(self.plan) if self.matrix else [],
@@ -284,6 +299,7 @@ class Results:
             "overlap": plan.overlap,
             "faults": plan.faults,
             "left_out": as_json(plan.left_out),
+            "narrowed": plan.narrowed,
         }
 
     def _summary(self) -> Json:
@@ -299,5 +315,6 @@ class Results:
                 attempt.verdict == Verdict.INCONCLUSIVE and attempt.attempt > 1 for attempt in finals
             ),
             "mutants": self.matrix.summary(self.plan) if self.matrix else None,
+            "narrowed": self.plan.narrowed,
             "exit": self.exit if said is None else said,
         }

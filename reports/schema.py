@@ -60,12 +60,14 @@ REMARKS: dict[type, dict[str, Json]] = {
         "roles": {"description": "how many nodes of each role the descriptor lists"},
     },
     PlanMade: dict.fromkeys(("requirements", "parts", "checks", "overlap", "faults", "violations"), COUNT)
+    | {"narrowed": {"description": "by which options the run looks at less than its suite; empty for a whole run"}}
     | {"covered_violations": {**COUNT, "description": "named violations that have a mutant or a reason for none"}},
     PartPlan: {
         "part": {**NUMBER, "description": "1 is the main part"},
         "status": {"enum": ["planned", "not-observable", "excluded", "not-applicable", "outside-profile"]},
         "hook": {"description": "the one entry of the descriptor that would make it observable"},
         "unseen": {"description": "violations that stay unseen"},
+        "left_out": {"description": "checks of the part that the profile asks for and this run does without"},
     },
     RowPlan: {
         "id": {"minLength": 1},
@@ -86,6 +88,9 @@ REMARKS: dict[type, dict[str, Json]] = {
         "started_s": {"description": "since the run's start"},
         "duration_s": COUNT,
         "expected": {"description": "every legal alternative"},
+        "further": {"description": "other findings of the same attempt, a sentence each"},
+        "unsafe": {"description": "no delay of any machine could have caused the finding"},
+        "blocked_by": {"description": "what kept the check from judging, in the same words for all that it blocks"},
         "transcript_dropped": COUNT,
         "command": {"description": "repeats the check"},
         "faults": {"description": "what was injected when"},
@@ -104,7 +109,10 @@ REMARKS: dict[type, dict[str, Json]] = {
     Claim: {"part": {**NUMBER, "description": "1 is the main part"}},
     TranscriptLine: {
         "t": {"description": "milliseconds since the attempt's start"},
-        "dir": {"enum": ["→", "←", "·", "!"], "description": "sent, received, remark, fault"},
+        "dir": {
+            "enum": ["→", "←", "⇢", "·", "!"],
+            "description": "sent, received, received by a peer that the suite plays, remark, fault",
+        },
     },
     JudgedTiming: {
         "kind": {"description": ", ".join(TimingKind)},

@@ -3,9 +3,11 @@
 A run of mutants ends with its kill matrix instead: every mutant and what killed it, the false alarms, the totals.
 """
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from holdfast.reports.blocked import blocked_line, told_one_by_one
 from holdfast.reports.finding import WIDTH
 from holdfast.reports.text import Json, count, cut, pad, seconds, visible
 from holdfast.run.events import CheckFinished
@@ -61,7 +63,13 @@ def reconciliation_line(document: Json) -> str:
 def verdict_line(document: Json) -> str:
     summary = document["summary"]
     said = [f"{summary[verdict]} {verdict}" for verdict in reversed(Verdict) if summary[verdict]]
-    return f"{' · '.join(said) or 'no rows'}: exit {summary['exit']}"
+    return f"{' · '.join(said) or 'no rows'}: exit {summary['exit']}{narrowed_text(summary)}"
+
+
+def narrowed_text(summary: Json) -> str:
+    """Returns the end of a summary line: by what the run was narrowed. A green end must not read as a whole run's."""
+    said = summary.get("narrowed") or []
+    return f", narrowed: {visible(', '.join(said))}" if said else ""
 
 
 def outcome_line(document: Json) -> str:
@@ -74,6 +82,8 @@ def outcome_line(document: Json) -> str:
         said.append(f"{count(summary['fixed'], 'row')} listed as known now passing: mend the list")
     if open_rows := summary["inconclusive"] + summary["error"]:
         said.append(f"{count(open_rows, 'row')} could not be judged")
+    if blind := summary["not-observable"]:
+        said.append(f"{count(blind, 'row')} could not be observed: add what is missing, or list it in [not_offered]")
     if document["interrupted"]:
         said.append("the run did not reach its end")
     return ", ".join(said) or _all_well(summary)
@@ -91,7 +101,10 @@ def _of_mutants(got: Json) -> Iterator[str]:
 def _all_well(summary: Json) -> str:
     if summary["mutants"] and summary["mutants"]["killed"]:
         return "no mutant survived and no check raised a false alarm"
-    return "every row of the profile is decided and none failed" if summary["rows"] else "nothing was judged"
+    if not summary["rows"]:
+        return "nothing was judged"
+    which = "looked at" if summary.get("narrowed") else "of the profile"
+    return f"every row {which} is decided and none failed{narrowed_text(summary)}"
 
 
 def summary_lines(document: Json, width: int = WIDTH) -> list[str]:
@@ -153,12 +166,24 @@ def _cell(number: int, width: int) -> str:
 
 
 def _not_green(document: Json, width: int) -> Iterator[str]:
-    rows = [row for row in document["requirements"] if row["verdict"] not in GREEN]
+    rows = told_one_by_one([row for row in document["requirements"] if row["verdict"] not in GREEN])
     for verdict in Verdict:
         for row in (row for row in rows if row["verdict"] == verdict):
             yield cut(f"{row['verdict']:<14}  {row['id']:<12}  {visible(row['title'])}", width)
             if why := _why(row):
                 yield cut(f"{'':<14}  {'':<12}  {visible(why)}", width)
+    for entry in document["blocked"]:
+        yield from _blocked(entry, width)
+
+
+def _blocked(entry: Json, width: int) -> Iterator[str]:
+    """Yields one cause, and all rows that it keeps from being judged."""
+    yield cut(visible(blocked_line(entry)), width)
+    yield cut(f"  {visible(entry['reason'].partition(chr(10))[0])}", width)
+    if entry["rows"]:
+        yield from textwrap.wrap(
+            ", ".join(entry["rows"]), width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+        )
 
 
 def _why(row: Json) -> str:

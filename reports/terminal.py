@@ -173,10 +173,14 @@ class Terminal:
             self._progress.red = len(self._found)
 
     def _print_finding(self, said: CheckFinished) -> None:
-        """Prints the finding of a check once: with --repeat it would come again, and the counts are in the report."""
-        if said.check in self._found:
+        """Prints the finding of a check once, and a common cause once for all checks that it blocks.
+
+        With --repeat a finding would come again, and the counts are in the report.
+        """
+        once = said.blocked_by or said.check
+        if once in self._found:
             return
-        self._found.add(said.check)
+        self._found.add(once)
         ids = dict.fromkeys(claim.id for claim in said.verifies)
         rows = [as_json(self._rows[requirement]) for requirement in ids if requirement in self._rows]
         finding = finding_of(said, said.title or sentence_of(said.check))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from holdfast.reports.summary import narrowed_text
 from holdfast.reports.text import Json, count, cut, seconds, visible
 from holdfast.run.cost import least_wall, ratio
 from holdfast.run.events import SCHEMA
@@ -71,4 +72,5 @@ def _spec_line(document: Json | None) -> str:
     if document is None:
         return "not run"
     counted = " · ".join(f"{number} {name}" for name, number in verdicts_of(document)) or "no rows"
-    return f"{counted}: exit {document['summary']['exit']}, wall {seconds(document['wall_s'])}"
+    said = f"exit {document['summary']['exit']}{narrowed_text(document['summary'])}"
+    return f"{counted}: {said}, wall {seconds(document['wall_s'])}"

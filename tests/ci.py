@@ -27,8 +27,10 @@ ROOT = Path(__file__).parent.parent
 RESULTS = "holdfast-results-ci"
 # Shared by all specs, so that CI does not grow with their number.
 MUTANTS, STORMS, ON_TOXIPROXY = 48, 6, 8
+STRANGER_SCENARIOS, STRANGER_STORMS = 6, 4
 LEAST = 2
 AT_NIGHT_STORMS = 200
+AT_NIGHT_STRANGERS = 10
 _SCENARIO = re.compile(r"::test_([a-z]+)0*(\d+)_")
 
 Run = Callable[[Sequence[str]], int]
@@ -85,8 +87,15 @@ def toxiproxy(drawn: int, keys: Sequence[str]) -> list[list[str]]:
     ]
 
 
+def stranger(drawn: int, keys: Sequence[str]) -> list[list[str]]:
+    """Every suite, a few scenarios and a few storms in the dialects of one seed."""
+    draw = random.Random(drawn)
+    few = {key: _drawn(draw, scenarios(key), share(STRANGER_SCENARIOS, keys)) for key in keys}
+    return [command for key in keys for command in _in_dialects(drawn, key, few[key], share(STRANGER_STORMS, keys))]
+
+
 def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
-    """Everything: whole matrices, the spec's own time, every scenario on both engines, and many storms."""
+    """Everything: whole matrices, the spec's own time, every scenario on both engines, many storms, ten strangers."""
     each = share(AT_NIGHT_STORMS, keys)
     found = [["run", "--time-scale", "1", *_into("headline", "all")]]
     for key in keys:
@@ -96,6 +105,8 @@ def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
             ["chaos", key, *_into("relay", key)],
             ["chaos", key, "--random", str(each), "--seed", str(drawn), *_into("storms", key)],
         ]
+    for each_seed in range(drawn, drawn + AT_NIGHT_STRANGERS):
+        found += [command for key in keys for command in _in_dialects(each_seed, key, [], share(STRANGER_STORMS, keys))]
     return found + [["chaos", key, *_on_toxiproxy(key)] for key in keys if toxiproxy(drawn, [key])]
 
 
@@ -109,6 +120,16 @@ def _drawn(draw: random.Random, names: Sequence[str], number: int) -> list[str]:
     return sorted(draw.sample(names, min(number, len(names))))
 
 
+def _in_dialects(drawn: int, key: str, scenarios: Sequence[str], storms: int) -> list[list[str]]:
+    """The suite of a spec, these scenarios (all of them if none is named) and storms, with `--stranger`."""
+    speaks, drawn_storms = ["--stranger", str(drawn)], ["--random", str(storms), "--seed", str(drawn)]
+    return [
+        ["run", key, *speaks, *_into(f"stranger-{drawn}", key)],
+        ["chaos", key, *scenarios, *speaks, *_into(f"stranger-{drawn}-scenarios", key)],
+        ["chaos", key, *drawn_storms, *speaks, *_into(f"stranger-{drawn}-storms", key)],
+    ]
+
+
 def _on_toxiproxy(key: str) -> list[str]:
     return ["--engine", "toxiproxy", *_into("toxiproxy", key)]
 
@@ -117,7 +138,14 @@ def _into(part: str, key: str) -> list[str]:
     return ["--results", f"{RESULTS}/{part}/{key}"]
 
 
-PARTS = {"mutants": mutants, "exec": launched, "storms": storms, "toxiproxy": toxiproxy, "nightly": nightly}
+PARTS = {
+    "mutants": mutants,
+    "exec": launched,
+    "storms": storms,
+    "toxiproxy": toxiproxy,
+    "stranger": stranger,
+    "nightly": nightly,
+}
 
 
 def main(words: Sequence[str], run: Run) -> int:

@@ -43,7 +43,7 @@ def test_every_named_scenario_is_found() -> None:
         assert len(ci.scenarios(key)) == len(named) > 0
 
 
-@pytest.mark.parametrize("part", ["mutants", "storms", "nightly"])
+@pytest.mark.parametrize("part", ["mutants", "storms", "stranger", "nightly"])
 def test_no_spec_is_left_out(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ci, "find_toxiproxy", lambda: "toxiproxy-server")
     assert set(KEYS) <= {words[1] for words in ci.PARTS[part](1, KEYS)}
@@ -59,9 +59,19 @@ def test_at_night_nothing_is_sampled_and_there_are_two_hundred_storms(monkeypatc
     monkeypatch.setattr(ci, "find_toxiproxy", lambda: "toxiproxy-server")
     commands = ci.nightly(1, KEYS)
     assert not any("--sample" in words or "--only" in words for words in commands)
-    storms = [int(words[words.index("--random") + 1]) for words in commands if "--random" in words]
+    plain = [words for words in commands if "--stranger" not in words]
+    storms = [int(words[words.index("--random") + 1]) for words in plain if "--random" in words]
     assert sum(storms) == 200
     assert ["run", "--time-scale", "1"] in [words[:3] for words in commands]
+
+
+def test_at_night_ten_strangers_are_met_with_every_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ci, "find_toxiproxy", lambda: "toxiproxy-server")
+    strange = [words for words in ci.nightly(5, KEYS) if "--stranger" in words]
+    assert {words[words.index("--stranger") + 1] for words in strange} == {str(number) for number in range(5, 15)}
+    for kind in ("run", "chaos"):
+        whole = [words[1] for words in strange if words[0] == kind and words[2] == "--stranger"]
+        assert sorted(whole) == sorted(KEYS * ci.AT_NIGHT_STRANGERS)
 
 
 def test_the_worst_code_is_returned_and_a_failure_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:

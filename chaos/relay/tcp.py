@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from holdfast.chaos.links.flow import Direction, Flow, Mark, Pair, Side, dial
 from holdfast.chaos.links.link import BACKLOG, Link
 from holdfast.chaos.relay.address import Address, AddressError, bind, bound, refused, split
+from holdfast.chaos.relay.draws import Generators
 from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.stage import Chunk, Item, Outlet, Stage
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
@@ -133,7 +134,7 @@ class ToxicFlow(Flow):
 
     def _append(self, toxic: Toxic) -> None:
         transport = self._toxic_pair.transport
-        stage = Stage(toxic, transport.effects.tcp, self._toxic_pair.rng(self._stream), self)
+        stage = Stage(toxic, transport.effects.tcp, self._toxic_pair.rngs[self._stream], self)
         self._stages.append(stage)
         self._join_stages()
         stage.start(transport.effects.spared())
@@ -186,16 +187,9 @@ class ToxicPair(Pair):
 
     def __init__(self, transport: "TcpTransport", accepted: socket.socket, number: int) -> None:
         self.transport = transport
-        self._number = number
-        self._rngs: dict[str, random.Random] = {}
+        self.rngs = Generators(transport.seed, number)
         self._shutting: asyncio.TimerHandle | None = None
         super().__init__(transport, accepted)
-
-    def rng(self, stream: str) -> random.Random:
-        """Return the generator of one direction, so that draws do not depend on what other connections do."""
-        if stream not in self._rngs:
-            self._rngs[stream] = random.Random(f"{self.transport.seed} {self._number} {stream}")
-        return self._rngs[stream]
 
     def flow(self, stream: str) -> ToxicFlow:
         return self.up if stream == UPSTREAM else self.down

@@ -22,7 +22,6 @@ which costs most of the throughput.
 
 import asyncio
 import ipaddress
-import random
 import socket
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from typing import Any
 
 from holdfast.chaos.relay.address import Address, AddressError, bind, bound, split
 from holdfast.chaos.relay.datagrams import Datagrams
+from holdfast.chaos.relay.draws import Generators
 from holdfast.chaos.relay.effects import Effects
 from holdfast.chaos.relay.toxic import DOWNSTREAM, UPSTREAM, Toxic
 from holdfast.chaos.relay.traffic import Traffic
@@ -64,7 +64,7 @@ class Lane:
 
     def add(self, toxic: Toxic) -> None:
         kind = self._flow.transport.effects.udp(toxic)
-        stage = kind(toxic, self._flow.rng(self._stream), Control(self._flow, self.traffic))
+        stage = kind(toxic, self._flow.rngs[self._stream], Control(self._flow, self.traffic))
         self._stages.append(stage)
         self._join()
         stage.start()
@@ -107,19 +107,12 @@ class UdpFlow:
         self.transport = transport
         self.used = time.monotonic()
         self._client = client
-        self._number = number
-        self._rngs: dict[str, random.Random] = {}
+        self.rngs = Generators(transport.seed, number)
         self._early: list[bytes] = []
         self._sock: socket.socket | None = None
         self._looking_up: asyncio.Task[None] | None = None
         self.up = Lane(self, UPSTREAM, self._send_up)
         self.down = Lane(self, DOWNSTREAM, self._send_down)
-
-    def rng(self, stream: str) -> random.Random:
-        """Return the generator of one direction, so that draws do not depend on what other flows do."""
-        if stream not in self._rngs:
-            self._rngs[stream] = random.Random(f"{self.transport.seed} {self._number} {stream}")
-        return self._rngs[stream]
 
     def lane(self, stream: str) -> Lane:
         return self.up if stream == UPSTREAM else self.down

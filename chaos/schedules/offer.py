@@ -11,6 +11,7 @@ from itertools import permutations
 from holdfast.chaos.schedules.schedule import Place, ScheduleError, Subject
 from holdfast.chaos.schedules.validate import Offer
 from holdfast.target.descriptor import Target
+from holdfast.target.store import StoreSpec
 from holdfast.target.wires import (
     CLIENT,
     REDIS,
@@ -26,9 +27,6 @@ from holdfast.target.wires import (
     wire_of,
 )
 
-# How many Sentinels watch a Redis.
-SENTINELS = 3
-
 
 def offer_of(target: Target) -> Offer:
     nodes = frozenset(Subject(Place.NODE, node.name) for node in target.nodes)
@@ -36,12 +34,20 @@ def offer_of(target: Target) -> Offer:
     found = nodes | ours | _between(target) | {_joined(name, target) for name in target.links.get("proxies", {})}
     for node in target.nodes:
         found |= {Subject(Place.LINK, str(LinkName(node.name, STUB, stub))) for stub in told_stubs(node, target)}
+        if target.uses_redis(node):
+            found |= {Subject(Place.LINK, str(LinkName(node.name, REDIS)))}
         if told_sentinels(node, target):
-            found |= {Subject(Place.LINK, f"{node.name}-{SENTINEL}{number}") for number in range(1, SENTINELS + 1)}
+            found |= _to_store_set(node.name, target.store)
     if target.gets_redis:
-        found |= {Subject(Place.LINK, str(LinkName(node.name, REDIS))) for node in target.nodes}
         found |= {Subject(Place.STORE, REDIS)}
     return Offer(found, target.capabilities(), ours)
+
+
+def _to_store_set(node: str, store: StoreSpec) -> frozenset[Subject]:
+    """Return the links from a node that asks Sentinels: to each of them, and to each server that they may name."""
+    ends = [f"{SENTINEL}{number}" for number in range(1, store.sentinels + 1)]
+    ends += [f"{REDIS}{number}" for number in range(1, store.replicas + 2)]
+    return frozenset(Subject(Place.LINK, str(LinkName(node, end))) for end in ends)
 
 
 def _between(target: Target) -> frozenset[Subject]:

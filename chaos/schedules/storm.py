@@ -23,6 +23,7 @@ heals a step that lasts no time at once, because the schedule never asks for tha
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,6 +53,9 @@ CARRIED: Mapping[str, Kind] = {
     name: kind if Place.NODE in kind.on else replace(kind, slot=name if name == "rebind" else "its turn")
     for name, kind in KINDS.items()
 }
+
+# The end of a link to the Redis, or to one server of a set.
+_SERVER = re.compile(rf"-{REDIS}\d*$")
 
 
 def load_for(target: Target, path: Path) -> Schedule:
@@ -91,7 +95,7 @@ def _apart(standing: Sequence[Subject], seed: int) -> list[Subject]:
 def _hides(one: Subject, other: Subject) -> bool:
     """Return whether a fault on `one` keeps canaries from proving one on the link `other`."""
     if one.place is Place.STORE:
-        return other.place is Place.LINK and other.name.endswith(f"-{REDIS}")
+        return other.place is Place.LINK and _SERVER.search(other.name) is not None
     if one.place is not Place.NODE or other.place is not Place.UDP:
         return False
     ends, _, _ = other.name.partition(".")  # b is behind a-b.quic, and a behind a-client.quic

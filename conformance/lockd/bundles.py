@@ -1,7 +1,8 @@
 """Bundles for lockd nodes and their callers: an authority, servers, TC and SDK clients, and deliberately wrong ones.
 
 `make_bundles` is what a target descriptor names under `[files]`: the launcher calls it with an empty folder before the
-first node starts, and nodes and suite read the same files afterwards. That is why a folder with a CA is left as it is.
+first node starts, and again with all names when a further node joins; nodes and suite read the same files. So what is
+there stays as it is, and only what is missing is made, signed by the authority of the folder.
 The suite itself issues further certificates with `identities`, from the CA file, as it would for any other target.
 
 The PEM layout is the one that the public implementation loads: authority first, then leaf and key, then, for servers,
@@ -96,14 +97,16 @@ class Wrong:
 def make_bundles(folder: Path, nodes: Sequence[str]) -> Path:
     """Writes authority, client bundles and one server bundle per node (`<node>/server.pem`); returns the folder."""
     if (folder / CA).exists():
-        return folder
-    authority = Authority.new()
+        authority = Authority.read((folder / CA).read_text())
+    else:
+        authority = Authority.new()
+        write(folder / TC_CLIENT, authority.client_bundle(tc_client("holdfast")))
+        write(folder / SDK_CLIENT, authority.client_bundle(sdk_client("worker", (EVERY_NAMESPACE,))))
+        write(folder / CA_CERTIFICATE, authority.pem.encode())
+        write(folder / CA, authority.bundle())
     for node in nodes:
-        write(folder / node / "server.pem", authority.server_bundle(server(new_node_id())))
-    write(folder / TC_CLIENT, authority.client_bundle(tc_client("holdfast")))
-    write(folder / SDK_CLIENT, authority.client_bundle(sdk_client("worker", (EVERY_NAMESPACE,))))
-    write(folder / CA_CERTIFICATE, authority.pem.encode())
-    write(folder / CA, authority.bundle())
+        if not (bundle := folder / node / "server.pem").exists():
+            write(bundle, authority.server_bundle(server(new_node_id())))
     return folder
 
 

@@ -6,15 +6,20 @@ kept connection to the old process would fail the next call, which is not about 
 
 A call always returns an `Answer`. Status 0 means that there was none; `handshake_failed` is set only where TLS itself
 was refused. That is hard to see: with TLS 1.3 a client learns of its refused certificate after its own handshake is
-complete, as an alert, an end or a reset. A cut connection therefore counts as a refused handshake only for callers that
-the check expects to be refused (`unwelcome`).
+complete, as an alert, an end or a reset, at any moment, also while it still writes its request. A cut connection
+therefore counts as a refused handshake only for callers that the check expects to be refused (`unwelcome`).
+
+A call that only prepares a check goes through `arrange`, which names the row that judges such a call.
 """
 
 import asyncio
 import errno
 import ssl
 import tempfile
+import time
 from collections.abc import Mapping
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
@@ -26,6 +31,7 @@ from holdfast.check.context import Context
 from holdfast.check.finding import NotObservable, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Authority, Identity, read_identity
 from holdfast.conformance.lockd.wire import Answer, Dialect
 from holdfast.conformance.shared import wire as shared
@@ -34,6 +40,9 @@ from holdfast.conformance.shared.wire import Request
 from holdfast.target.deployment import Deployment
 
 _TIMEOUT_EXTRA = 5.0
+_HTTPS_PORT = 443
+# There was no connection that could have been cut.
+_NOT_REACHED = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
 
 class Caller(HttpDriver[Answer]):
@@ -115,18 +124,22 @@ class Caller(HttpDriver[Answer]):
         return self.url_of(node, "https", "http", *self.deployment.nodes[node or self.nodes[0]].urls)
 
     def endpoint(self, node: str) -> str:
-        """Returns what the node calls itself; with links between nodes, its host is a name that only the links know."""
+        """Returns what the node calls itself, in the spelling that answers are read in (`endpoints.canonical`).
+
+        With links between nodes, its host is a name that only the links know.
+        """
         url = self.url(node)
-        if not self.context.target.startable:
-            return url
-        parts = urlsplit(url)
-        return url.replace(str(parts.hostname), self.deployment.fill("{host}", node), 1)
+        if self.context.target.startable:
+            url = url.replace(str(urlsplit(url).hostname), self.deployment.fill("{host}", node), 1)
+        return canonical(url)
 
     async def certificate(self, node: str) -> x509.Certificate:
         """Returns the certificate that the node itself presents."""
         self.context.transcript.sent(f"TLS handshake with {node}")
-        host, _, port = self.url(node).partition("://")[2].partition(":")
-        _, writer = await asyncio.open_connection(host, int(port), ssl=self.client.client_context)
+        place = urlsplit(self.url(node))
+        _, writer = await asyncio.open_connection(
+            place.hostname, place.port or _HTTPS_PORT, ssl=self.client.client_context
+        )
         try:
             return x509.load_der_x509_certificate(writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
         finally:
@@ -134,17 +147,30 @@ class Caller(HttpDriver[Answer]):
 
     async def member(self, who: Identity, endpoint: str, node: str | None = None) -> Answer:
         """Makes `who` a member at this endpoint; on a target that later checks use too, it leaves at the end."""
-        answer = await self.call(wire.announce(endpoint), who, node=node)
-        expect(answer, wire.ok(), why="a server certificate announces itself")
+        answer = await self.arrange("TC-MEMBER-01", wire.announce(endpoint), who, node=node)
         if not self.context.target.startable:
             self.context.stack.push_async_callback(self.leave_as, who, node)
         return answer
 
     async def api_leave(self, node: str) -> Answer:
-        """Lets the node leave everywhere, on a target that later checks use too, it returns at the end."""
+        """Lets the node leave everywhere; on a target that later checks use too, it returns at the end."""
         if not self.context.target.startable:
             self.context.stack.push_async_callback(self.come_back, node)
         return await self.call(wire.leave(), self.own(node), node=node)
+
+    async def goes(self, node: str, owner: str = "TC-LEAVE-05") -> Answer:
+        """Lets the node leave everywhere and insists that it is accepted."""
+        answer = await self.api_leave(node)
+        with self.context.arranging(owner):
+            expect(answer, wire.ok(), why=f"the leave of {node}")
+        return answer
+
+    async def returns(self, node: str, owner: str = "TC-LEAVE-04") -> Answer:
+        """Announces the node explicitly and insists that it is accepted."""
+        answer = await self.come_back(node)
+        with self.context.arranging(owner):
+            expect(answer, wire.ok(), why=f"the explicit announce of {node}")
+        return answer
 
     async def come_back(self, node: str) -> Answer:
         """Announces the node explicitly, which ends its pause after a leave."""
@@ -153,6 +179,30 @@ class Caller(HttpDriver[Answer]):
     async def leave_as(self, who: Identity, node: str | None = None) -> Answer:
         """Lets the identity leave at this node only; the guard header keeps the node from passing it on."""
         return await self.call(wire.leave(self.dialect.guard), who, node=node)
+
+    async def arrange(
+        self, owner: str, request: Request, who: Identity | None = None, *, node: str | None = None
+    ) -> Answer:
+        """Makes a call that only prepares the check, and insists on 200; `owner` is the row that judges it.
+
+        A node that has just started may say "503, come back": then it is asked again.
+        """
+        end = time.monotonic() + self.T.never("self_listed_max")
+        answer = await self.call(request, who, node=node)
+        while _asks_for_patience(answer) and time.monotonic() < end:
+            await self.T.sleep(self.T.clock_slack, f"{request.path}, which is not served yet")
+            answer = await self.call(request, who, node=node)
+        with self.context.arranging(owner):
+            expect(answer, wire.ok(), why=f"{request.path}, to prepare the check")
+        return answer
+
+    async def warm(self, count: int, node: str, who: Identity | None = None) -> None:
+        """Opens `count` connections as `who`, so that a burst of that many calls arrives together."""
+        await self.parallel([partial(self.call, wire.members(), who, node=node)] * count)
+
+    def judges(self, owner: str) -> bool:
+        """Whether this check verifies that row."""
+        return any(claim.id == owner for claim in self.context.spec.claims)
 
     async def call(
         self,
@@ -176,7 +226,7 @@ class Caller(HttpDriver[Answer]):
         def failure(error: Exception) -> Mapping[str, Any]:
             return {"handshake_failed": _tls_failed(error, unwelcome=unwelcome or anonymous)}
 
-        return await self.converse(
+        answer = await self.converse(
             lambda: f"{request.describe()}  [{name} to {node or base}]",
             request,
             self.exchange(
@@ -188,11 +238,20 @@ class Caller(HttpDriver[Answer]):
                 failure=failure,
             ),
         )
+        if url is None:
+            self.noticed(node or self.nodes[0], request, answer)
+        return answer
+
+    def noticed(self, node: str, request: Request, answer: Answer) -> None:
+        """Called with every answer of a node; here it is not kept."""
 
     def _answer_timeout(self, request: Request) -> float:
         """Returns the seconds to wait for an answer: until the slowest such call never comes, and a margin."""
         slowest = "leave_reject_max" if request.path == wire.LEAVE else "rm_call_max"
         return self.T.never(slowest) + _TIMEOUT_EXTRA
+
+    def unanswered(self, how: str, sent: float, **more: Any) -> Answer:
+        return super().unanswered(how.replace("[Errno None] ", ""), sent, **more)
 
     def _session(self, who: Identity | None) -> aiohttp.ClientSession:
         kept = self._sessions.get(id(who))
@@ -214,8 +273,14 @@ def _tls_failed(error: BaseException, *, unwelcome: bool) -> bool:
         return True
     if "alert" in str(error).lower():
         return True
-    cut = isinstance(error, OSError) and error.errno in (errno.ECONNRESET, errno.EPIPE)
-    return unwelcome and (cut or isinstance(error, aiohttp.ServerDisconnectedError))
+    cut = isinstance(error, aiohttp.ClientConnectionError | OSError)
+    return unwelcome and cut and getattr(error, "errno", None) not in _NOT_REACHED
+
+
+def _asks_for_patience(answer: Answer) -> bool:
+    return answer.status == HTTPStatus.SERVICE_UNAVAILABLE and (
+        "Retry-After" in answer.headers or bool(answer.fields.get("retry_after_seconds"))
+    )
 
 
 def _without_certificate(ca: str) -> ssl.SSLContext:

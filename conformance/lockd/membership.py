@@ -3,7 +3,8 @@
 A period is judged from the gaps between calls as a spy saw them. Three outcomes are kept apart, because the spec states
 the period and the tolerance is the suite's: gaps within the tolerance hold; a median gap that is off by more than half
 a period means that the node uses another period, which is a finding; anything between is jitter and only warns. Gaps
-that the machine's own delay explains are Inconclusive.
+that the machine's own delay explains are Inconclusive. So are those at a spy that was late: a call that the node gave
+up is repeated when the node likes.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import itertools
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,9 +74,25 @@ def judge_gaps(spy: Spy, times: list[float], period: str, tolerance: str, since:
         return
     if abs(worst - seconds) - T.held_back(since) <= allowed:
         raise Inconclusive(f"gaps of {shown} s, which the machine's own delay explains")
+    if spy.was_late:
+        raise Inconclusive(f"{spy.was_late}: gaps of {shown} s")
     if abs(statistics.median(gaps) - seconds) > seconds * ANOTHER_PERIOD:
         raise Finding([f"one call every {seconds:.2f} s"], f"gaps of {shown} s", period)
     spy.lockd.context.warn(f"{period}: expected gaps of {seconds:.2f} s within {percent:g} %, seen {shown}")
+
+
+@contextlib.contextmanager
+def unless_calls_failed(lockd: "Lockd", since: Moment, *peers: Spy) -> Iterator[None]:
+    """Put around judgements of what a node achieved by calling its peers since then.
+
+    Where the machine held us or the nodes back for as long as a node waits for an answer, a call may have failed, and
+    the node was right to go on without it. A finding becomes Inconclusive then, and if one of these spies was late.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lockd.T.unless(partial(lockd.T.held_back, since), lockd.T.peer_call_timeout))
+        for spy in peers:
+            stack.enter_context(spy.excused())
+        yield
 
 
 @dataclass

@@ -2,28 +2,32 @@
 
 To the node under test it is a peer: it has a server certificate with a node-id of its own, listens with required client
 certificates, joins, votes and, if the check wants it, leads. To the check it is a stub (`conformance/shared/stub.py`):
-a record of calls, each with the caller's certificate, and a script. Without a script it grants every vote. Registry
-changes that it has accepted are kept in `kept`, so that a check can see whether the node took one back.
+a record of calls, each with the caller's certificate, and a script. Without a script it votes as a sound peer does
+(`ballot`). Registry changes that it has accepted are kept in `kept`, so that a check can see whether the node took one
+back.
 
-It should answer within a quarter of the nodes' call timeout; what it answered later excuses a finding.
+What a spy asks of a node, so that it is a member or leads, prepares a check; it is judged by the rows that own it, and
+by no other. It should answer within a quarter of the nodes' call timeout; what it answered later excuses a finding.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cryptography import x509
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import Finding, expect
 from holdfast.check.timeline import Moment
 from holdfast.check.x509 import uris_of, usages_of
 from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.ballot import Ballot
+from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Identity, server_ids
 from holdfast.conformance.lockd.wire import Leader
 from holdfast.conformance.shared.http_stub import HttpCall, HttpStub
-from holdfast.conformance.shared.stub import Reply
+from holdfast.conformance.shared.stub import Reply, described
 
 if TYPE_CHECKING:
     from holdfast.conformance.lockd.client import Lockd
@@ -56,6 +60,28 @@ class Call(HttpCall):
     def usages(self) -> set[x509.ObjectIdentifier]:
         return usages_of(self.certificate) if self.certificate else set()
 
+    @property
+    def term(self) -> int:
+        return wire.number(self.body.get("term"))
+
+    @property
+    def backend(self) -> str:
+        return str(self.body.get("backend_hash"))
+
+    def marked(self, header: str) -> bool:
+        """Whether it carries this header; a blank value is none."""
+        return bool(self.headers.get(header, "").strip())
+
+    def says(self, wanted: Mapping[str, Any], why: str) -> None:
+        """Raises Finding unless these fields of its body have these values."""
+        if not all(wire.same(name, self.body.get(name), value) for name, value in wanted.items()):
+            raise Finding([" ".join(described(wanted))], self.describe(), why)
+
+    def comes_from(self, node_id: str, why: str) -> None:
+        """Raises Finding unless it came under the server certificate of this node-id."""
+        if self.node_id != node_id:
+            raise Finding([f"a call under spiffe://lockd/server/{node_id}"], self.describe(), why)
+
     def describe(self) -> str:
         return f"{super().describe()} from {', '.join(self.uris) or 'nobody'}"
 
@@ -68,6 +94,8 @@ class Spy(HttpStub[Call]):
         super().__init__(lockd, identity.name, deadline, identity.server_context)
         self.lockd = lockd
         self.identity = identity
+        self.telling = (lockd.dialect.guard_header, lockd.dialect.replica_header)
+        self.ballot = Ballot()
         self.kept: set[tuple[str, str]] = set()
         self.lease_end = 0
         self._joined: list[asyncio.Task[None]] = []
@@ -96,9 +124,17 @@ class Spy(HttpStub[Call]):
         self.on(wire.LEADER, lambda _call: Reply(200, leader().fields()))
 
     def friendly(self, call: Call) -> Reply:
-        """Returns what a friendly peer answers: everything is granted and confirmed."""
+        """Returns what a friendly peer answers: everything is granted and confirmed that a sound voter may grant."""
+        votes = {wire.ACQUIRE: self.ballot.acquire, wire.RENEW: self.ballot.renew}
+        if refusal := votes[call.path](call.body) if call.path in votes else "":
+            return refuses(refusal)
+        if call.path == wire.RELEASE:
+            self.ballot.release(call.body)
+        return self._granted(call)
+
+    def _granted(self, call: Call) -> Reply:
         body, now = call.body, int(time.time() * 1000)
-        until = now + int(body.get("ttl_ms") or 0)
+        until = now + wire.number(body.get("ttl_ms"))
         candidate = {"leader_id": body.get("candidate_id"), "leader_endpoint": body.get("candidate_endpoint")}
         listed = {"endpoints": [self.endpoint], "updated_at_unix": now}
         stored: dict[str, Any] = {"backend_hash": body.get("backend_hash"), "endpoints": [], "updated_at_unix": now}
@@ -119,21 +155,22 @@ class Spy(HttpStub[Call]):
 
     def accepted(self, call: Call) -> None:
         """Keeps the registry changes that it has accepted, so that an undo can be seen."""
-        pair = (str(call.body.get("backend_hash")), str(call.body.get("endpoint")))
+        pair = (call.backend, canonical(str(call.body.get("endpoint"))))
         if call.path == wire.REGISTER:
             self.kept.add(pair)
         elif call.path == wire.UNREGISTER:
             self.kept.discard(pair)
 
     async def announce(self, node: str) -> wire.Answer:
-        answer = await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+        """Announces itself once, and insists that it is accepted."""
+        answer = await self.lockd.arrange("TC-MEMBER-01", wire.announce(self.endpoint), self.identity, node=node)
         self.lease_end = answer.expires_at or self.lease_end
         return answer
 
     async def join(self, *nodes: str) -> None:
         """Becomes a member at these nodes and announces itself once an interval until it leaves or falls silent."""
         for node in nodes:
-            expect(await self.announce(node), wire.ok(), why="a spy announces itself")
+            await self.announce(node)
             self._joined.append(self.lockd.beside(self._stay(node)))
             if not self.lockd.context.target.startable:
                 self.lockd.context.stack.push_async_callback(self._take_leave, node)
@@ -141,7 +178,8 @@ class Spy(HttpStub[Call]):
     async def _stay(self, node: str) -> None:
         while True:
             await asyncio.sleep(self.lockd.T.membership_interval)
-            await self.announce(node)
+            answer = await self.lockd.call(wire.announce(self.endpoint), self.identity, node=node)
+            self.lease_end = answer.expires_at or self.lease_end
 
     def fall_silent(self) -> None:
         """Stops announcing, so that its last membership lease expires."""
@@ -152,9 +190,8 @@ class Spy(HttpStub[Call]):
     async def leave(self, node: str) -> wire.Answer:
         """Stops announcing and leaves this node."""
         self.fall_silent()
-        answer = await self._take_leave(node)
-        expect(answer, wire.ok(), why="a spy leaves")
-        return answer
+        request = wire.leave(self.lockd.dialect.guard)
+        return await self.lockd.arrange("TC-LEAVE-01", request, self.identity, node=node)
 
     async def _take_leave(self, node: str) -> wire.Answer:
         return await self.lockd.call(wire.leave(self.lockd.dialect.guard), self.identity, node=node)
@@ -162,24 +199,19 @@ class Spy(HttpStub[Call]):
     async def lead(self, node: str, term: int) -> Leader:
         """Becomes the valid leader of a node that has none: takes its vote, keeps renewing and reports the lease."""
         ttl = int(self.lockd.T.leader_ttl * 1000)
-        request = wire.acquire(self.node_id, self.endpoint, term, ttl)
-
-        async def granted() -> bool:
-            answer = await self.lockd.call(request, self.identity, node=node)
-            expect(answer, wire.ok(granted=True), wire.refused("tc_lease_active"), why="a spy asks for a vote")
-            return answer.ok
-
-        await self.lockd.T.until(granted, give_up=self.lockd.T.never("lease_settled_max"), what="a vote for the spy")
-        await self._renew(node, term)
+        await self.lockd.vote(self.node_id, term, ttl, node, endpoint=self.endpoint, who=self.identity)
+        with self.lockd.context.arranging("TC-ELECT-05"):
+            expect(await self._renew(node, term), wire.ok(renewed=True), why="a spy renews its lease")
         self.report(lambda: self.led)
         self._leading = self.lockd.beside(self._keep_leading(node, term))
         return self.led
 
-    async def _renew(self, node: str, term: int) -> None:
+    async def _renew(self, node: str, term: int) -> wire.Answer:
         ttl = int(self.lockd.T.leader_ttl * 1000)
         answer = await self.lockd.call(wire.renew(self.node_id, term, ttl), self.identity, node=node)
-        expect(answer, wire.ok(renewed=True), why="a spy renews its lease")
-        self.led = Leader(self.node_id, self.endpoint, term, answer.expires_at or int(time.time() * 1000) + ttl)
+        if answer.ok:
+            self.led = Leader(self.node_id, self.endpoint, term, answer.expires_at or int(time.time() * 1000) + ttl)
+        return answer
 
     async def _keep_leading(self, node: str, term: int) -> None:
         while True:
@@ -193,6 +225,21 @@ class Spy(HttpStub[Call]):
             await asyncio.gather(self._leading, return_exceptions=True)
             self._leading = None
         return self.led
+
+    async def awaits(
+        self,
+        owner: str,
+        path: str,
+        bound: str,
+        *,
+        since: Moment | None = None,
+        where: Callable[[Call], bool] = lambda _call: True,
+        what: str = "",
+    ) -> Call:
+        """Waits for a call that only prepares the check; its time is judged only in a check of the row that owns it."""
+        with self.lockd.context.arranging(owner):
+            judged = self.lockd.judges(owner)
+            return await self.receives(path, bound, since=since, where=where, what=what, judged=judged)
 
     def got_from(self, sender: str | None, path: str, *, since: Moment | None = None) -> list[Call]:
         """Returns the calls on this path, from a moment on, by this node-id (None: by anybody)."""

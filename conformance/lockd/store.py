@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 NAMESPACE, LEASES, REGISTRY = ".lockd", "tc-cluster/leases/", "tc-rm-members"
 
 
-async def objects(lockd: "Lockd", node: str) -> dict[tuple[str, str], dict[str, Any]]:
+# Stored objects by namespace and key.
+Objects = dict[tuple[str, str], dict[str, Any]]
+
+
+async def objects(lockd: "Lockd", node: str) -> Objects:
     """Returns the stored objects of a node by namespace and key. Raises Finding if the command fails."""
     found = {
         (str(entry["namespace"]), str(entry["key"])): entry["value"]

@@ -11,7 +11,9 @@ from holdfast.check.verifies import verifies
 from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH, write_private
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Authority, Identity
+from holdfast.conformance.lockd.judge import names, require, require_none
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import no_handshake, ok, refused
@@ -61,6 +63,11 @@ async def test_client_routes_are_closed_to_certificates_outside_coordinator_trus
         expect(answer, not_status(403), why=f"control: {request.path} under the trusted CA")
 
 
+async def _lists(lockd: Lockd, node: str) -> str:
+    """Returns members and registered endpoints as a finding shows them."""
+    return f"members {names(await lockd.members(node))}; hash-1: {names(await lockd.entries('hash-1', node))}"
+
+
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)
 async def test_membership_and_registry_changes_need_a_server_certificate(lockd: Lockd) -> None:
     node, server = lockd.lone, lockd.authority.server(name="x")
@@ -72,12 +79,11 @@ async def test_membership_and_registry_changes_need_a_server_certificate(lockd: 
         wire.leave(lockd.dialect.guard),
     )
     for request in steps:
-        before = (await lockd.members(node), await lockd.entries("hash-1", node))
+        before = await _lists(lockd, node)
         expect(await lockd.call(request, client, node=node), refused("tc_forbidden"), why=request.path)
         answer = await lockd.call(request, node=node, anonymous=True)
         expect(answer, no_handshake(), refused("tc_server_required"), why=f"{request.path} without a certificate")
-        after = (await lockd.members(node), await lockd.entries("hash-1", node))
-        expect(after, before, why=f"lists after a refused {request.path}")
+        expect(await _lists(lockd, node), before, why=f"lists after a refused {request.path}")
         expect(await lockd.call(request, server, node=node), ok(), why=f"control: {request.path} as a server")
 
 
@@ -107,7 +113,6 @@ async def test_disabled_coordinator_auth_still_asks_who_a_member_is(lockd: Lockd
         expect(await lockd.call(request, stranger, node=node), refused("tc_forbidden"), why="control: auth is on")
 
     await _trusting_another(lockd, node, tc_disable_auth="true")
-    await lockd.leads(node)
     for request in (wire.leader(), wire.members()):
         expect(await lockd.call(request, stranger, node=node), ok(), why=f"{request.path} with auth disabled")
     for request in (wire.announce(nowhere(1)), wire.leave(lockd.dialect.guard)):
@@ -116,7 +121,7 @@ async def test_disabled_coordinator_auth_still_asks_who_a_member_is(lockd: Lockd
         expect(await lockd.call(request, server, node=node), ok(), why=f"control: {request.path} as a server")
     await spy.join(node)
     call = await spy.receives(wire.ANNOUNCE, "next_tick_max")
-    expect(call.node_id, lockd.node_id(node), why="the identity that the node itself announces with")
+    call.comes_from(lockd.node_id(node), "the identity that the node itself announces with")
 
 
 def _plain(lockd: Lockd, node: str) -> str:
@@ -137,7 +142,7 @@ async def _refuses_to_start(lockd: Lockd, node: str, peer: str, mistake: str) ->
         raise Finding(["an end with an error"], ending or "the node serves", f"{mistake}, --join {me},{peer}")
     lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the refusal")
     plain = await lockd.call(Request("GET", lockd.dialect.health), url=_plain(lockd, node))
-    assert not plain.answered, f"the port is served in clear text: {plain.describe()}"
+    require(not plain.answered, "no server at its port in clear text", plain.describe())
 
 
 MISTAKES = pytest.mark.parametrize("mistake", ["no mTLS", "no node-id", "no mTLS, no auth"])
@@ -148,11 +153,11 @@ MISTAKES = pytest.mark.parametrize("mistake", ["no mTLS", "no node-id", "no mTLS
 async def test_a_join_list_with_others_needs_mtls_and_a_node_id(lockd: Lockd, mistake: str) -> None:
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await lockd.restart(node, join=f"{lockd.url(node)},{spy.endpoint}")
-    expect(await lockd.call(wire.members(), node=node), ok(), why="control: with mTLS and a node-id it starts")
+    await lockd.members(node)  # control: with mTLS and a node-id it starts
     since = lockd.T.now()
     await _refuses_to_start(lockd, node, spy.endpoint, mistake)
     late = [call for call in spy.got(wire.ANNOUNCE, since=since) if call.node_id != lockd.node_id(node)]
-    assert not late, f"the node announced itself without an identity: {[call.describe() for call in late]}"
+    require_none(late, "no announce without an identity")
 
 
 @MISTAKES
@@ -163,7 +168,7 @@ async def test_a_node_without_identity_never_reaches_a_live_node(lockd: Lockd, m
     await lockd.restart(a, join=lockd.url(a))
     before = await lockd.members(a)
     await _refuses_to_start(lockd, b, lockd.url(a), mistake)
-    expect(await lockd.members(a), before, why="the live node's list")
+    expect(names(await lockd.members(a)), names(before), why="the live node's list")
 
 
 @verifies("TC-AUTH-06", isolation="disruptive", nodes=1, waits="3*first_leader_max + 3*self_listed_max")
@@ -172,9 +177,9 @@ async def test_without_mtls_a_lone_node_leads_under_a_stable_name(lockd: Lockd) 
     first = _plain(lockd, node)
     second = lockd.closed_port().replace("https://", "http://", 1)
     seen = [await _plain_leader(lockd, node, url) for url in (first, first, second)]
-    assert seen[0], "leader_id is empty without mTLS"
+    require(seen[0], "a leader_id without mTLS", "an empty one")
     expect(seen[1], seen[0], why="leader_id after a restart on the same port")
-    assert seen[2] != seen[0], "leader_id is the same on another port, so it is no hash of the endpoint"
+    require(seen[2] != seen[0], "another leader_id on another port: a hash of the endpoint", seen[2])
     before = (await lockd.call(wire.members(), url=second)).endpoints
     for request in (wire.announce(nowhere(1)), wire.leave(), wire.leave(lockd.dialect.guard)):
         expect(await lockd.call(request, url=second), refused("tc_cluster_identity_missing"), why=request.path)
@@ -187,7 +192,7 @@ async def _plain_leader(lockd: Lockd, node: str, url: str) -> str:
 
     async def leads() -> wire.Leader | None:
         answer = await lockd.call(wire.leader(), url=url)
-        return answer.leader if answer.has_leader and answer.leader.endpoint == url else None
+        return answer.leader if answer.has_leader and answer.leader.endpoint == canonical(url) else None
 
     leader, _ = await lockd.comes(leads, "first_leader_max", what="the plain node to lead")
     return leader.id

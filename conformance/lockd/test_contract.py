@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,19 +10,22 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
 from holdfast.check.generated import Round, fuzz, https_session, json_values, try_examples
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Identity
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
-from holdfast.conformance.lockd.wire import Answer, ok
+from holdfast.conformance.lockd.wire import Answer
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.contract import Contract, document
 
 # Generated requests per operation, for valid and for invalid data each.
 EXAMPLES = 5
+# Kinds of answers, by path, status and code, that an ordinary day has at least.
+LEAST_KINDS = 30
 # Generated bodies per path.
 BODIES = 25
 # The fields that each call reads. A leave reads none, so every body is a valid leave.
@@ -45,10 +49,11 @@ def _speaks_the_contract(lockd: Lockd) -> None:
         raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
 
 
-async def _state(lockd: Lockd, node: str) -> tuple[object, ...]:
+async def _state(lockd: Lockd, node: str) -> str:
     leader, _ = await lockd.leads(node)
-    backends = {name: backend.endpoints for name, backend in (await lockd.registered(node)).items()}
-    return leader.id, leader.term, await lockd.members(node), backends
+    backends = [f"{name} ({names(backend.endpoints)})" for name, backend in (await lockd.registered(node)).items()]
+    members = names(await lockd.members(node))
+    return f"leader {leader.id} in term {leader.term}; members {members}; backends {names(sorted(backends))}"
 
 
 @contextlib.asynccontextmanager
@@ -72,12 +77,13 @@ async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str)
     await lockd.backend_of(node)
     members, backends = await lockd.members(node), await lockd.registered(node)
     await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=lockd.T.rm_call_max)
-    expect(await lockd.leave_as(server, node), ok(), why="the generated member leaves")
+    await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), server, node=node)
     await lockd.leads(node)
-    expect(await lockd.members(node), members, why="members, once the generated one has left")
+    expect(names(await lockd.members(node)), names(members), why="members, once the generated one has left")
     for backend in (await lockd.registered(node)).keys() - backends.keys():
-        expect(await lockd.call(wire.unregister(backend, nowhere(1)), server, node=node), ok(), why="a generated entry")
-    expect((await lockd.registered(node)).keys(), backends.keys(), why="the registry without the generated entries")
+        await lockd.arrange("TC-RM-04", wire.unregister(backend, nowhere(1)), server, node=node)
+    left = sorted(await lockd.registered(node))
+    expect(names(left), names(sorted(backends)), why="the registry without the generated entries")
 
 
 def _fuzz(call: Call, lockd: Lockd, node: str, server: Identity, tag: str) -> None:
@@ -113,7 +119,7 @@ async def test_generated_json_is_refused_with_a_code_and_changes_nothing(lockd: 
             _stay_here(value)
             answer = call(lockd.call(Request("POST", path, value), server, node=node))
             if not 400 <= answer.status < 500 or not answer.code:
-                raise Finding(["4xx with an error code"], answer.describe(), f"{path} {value!r}"[:500])
+                raise Finding(["4xx with an error code"], answer.describe(), f"{path} {json.dumps(value)}"[:500])
 
         try_examples(lockd.context.seed, json_values(*FIELDS[path]), BODIES, is_refused)
 
@@ -130,7 +136,8 @@ async def test_every_answer_of_an_ordinary_day_is_documented(lockd: Lockd) -> No
         await _an_ordinary_day(lockd)
 
     kinds = {(request.path, answer.status, answer.code) for request, answer in exchanges}
-    assert len(kinds) >= 30, f"only these kinds of answers were seen: {sorted(kinds)}"
+    if len(kinds) < LEAST_KINDS:
+        raise Inconclusive(f"only {len(kinds)} kinds of answers were seen, which is no ordinary day")
     expect(contract.undocumented(exchanges), set(), why=f"of {len(exchanges)} answers")
 
 

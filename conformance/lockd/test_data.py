@@ -8,23 +8,25 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import names, require, require_none, same_leader, shown
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
-from holdfast.conformance.lockd.spy_cluster import spy_members
-from holdfast.conformance.lockd.store import LEASES, NAMESPACE, REGISTRY, objects
-from holdfast.conformance.lockd.wire import Leader, ok
+from holdfast.conformance.lockd.spy_cluster import raised, spy_members, stepped_down
+from holdfast.conformance.lockd.store import LEASES, NAMESPACE, REGISTRY, Objects, objects
+from holdfast.conformance.lockd.wire import Leader
 from holdfast.conformance.shared.wire import Request
+
+# What a spy reports so that a node leads in a later term.
+RAISED = 1000
 
 
 @verifies("TC-DATA-01", isolation="quiet", nodes=1)
 async def test_the_registry_groups_endpoints_by_backend(lockd: Lockd) -> None:
     node, server = lockd.lone, lockd.authority.server(name="x")
     for backend, endpoint in (("h1", nowhere(1)), ("h1", nowhere(2)), ("h2", nowhere(3))):
-        expect(await lockd.call(wire.register(backend, endpoint), server, node=node), ok())
-    seen = await lockd.registered(node)
-    assert {"h1", "h2"} <= seen.keys(), f"backends {sorted(seen)}"
-    expect(sorted(seen["h1"].endpoints), [nowhere(1), nowhere(2)], why="two endpoints of one backend")
-    expect(sorted(seen["h2"].endpoints), [nowhere(3)])
+        await lockd.arrange("TC-RM-03", wire.register(backend, endpoint), server, node=node)
+    expect(names(await lockd.entries("h1", node)), names([nowhere(1), nowhere(2)]), why="two endpoints of one backend")
+    expect(names(await lockd.entries("h2", node)), nowhere(3), why="the endpoint of the other backend")
 
 
 @verifies("TC-DATA-01", isolation="quiet", nodes=1)
@@ -32,12 +34,9 @@ async def test_announces_at_the_same_moment_are_all_kept(lockd: Lockd, T: SpecTi
     crowd = [lockd.authority.server(name=f"x{number}") for number in range(T.count("burst"))]
     ends = [nowhere(number) for number in range(len(crowd))]
     for who in crowd:
-        await lockd.call(
-            wire.members(), who, node=lockd.lone
-        )  # opens the connections, so that the burst arrives together
+        await lockd.warm(1, lockd.lone, who)
     await lockd.parallel([partial(lockd.member, who, end, lockd.lone) for who, end in zip(crowd, ends, strict=True)])
-    missing = set(ends) - set(await lockd.members(lockd.lone))
-    assert not missing, f"{len(missing)} of {len(ends)} announces at the same moment are lost: {sorted(missing)}"
+    await lockd.lists(lockd.lone, *ends, why=f"{len(ends)} announces that were accepted at the same moment")
 
 
 @verifies("TC-DATA-01", part=2, isolation="disruptive", nodes=1)
@@ -46,37 +45,43 @@ async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
     node = await _on_a_durable_store(lockd) if lockd.dialect.durable_store else lockd.lone
     x = lockd.authority.server(name="x")
     for backend, endpoint in (("h1", nowhere(1)), ("h2", nowhere(2))):
-        expect(await lockd.call(wire.register(backend, endpoint), x, node=node), ok())
+        await lockd.arrange("TC-RM-03", wire.register(backend, endpoint), x, node=node)
     before = await objects(lockd, node)
     answer = await lockd.member(x, f"{nowhere(4)}/", node)
     after = await objects(lockd, node)
     key = (NAMESPACE, LEASES + x.node_id)
-    fresh = {name for name in after.keys() - before.keys() if name[1].startswith(LEASES)}
-    expect(fresh, {key}, why="exactly one new lease object")
+    fresh = sorted("/".join(name) for name in after.keys() - before.keys() if name[1].startswith(LEASES))
+    expect(names(fresh), "/".join(key), why="exactly one new lease object")
     wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(4)}
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     expect({name: after[key].get(name) for name in wanted}, wanted, why="the stored lease")
-    await lockd.leave_as(x, node)
-    assert key not in await objects(lockd, node), "the lease object is there after its leave"
-    assert (NAMESPACE, REGISTRY) in after, f"no object {REGISTRY} among {sorted(after)}"
+    await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), x, node=node)
+    left = await objects(lockd, node)
+    require(key not in left, f"no object {'/'.join(key)} after its leave", _keys(left))
+    require((NAMESPACE, REGISTRY) in after, f"an object {NAMESPACE}/{REGISTRY}", _keys(after))
     stored = after[NAMESPACE, REGISTRY].get("backends") or []
     grouped = {entry.get("backend_hash"): entry.get("endpoints") for entry in stored}
     expect(grouped.get("h1"), [nowhere(1)], why="the registry object groups by backend hash")
     expect(grouped.get("h2"), [nowhere(2)], why="the registry object groups by backend hash")
 
 
-@verifies("TC-DATA-02", isolation="quiet", nodes=1, waits="2*lease_settled_max")
+def _keys(found: Objects) -> str:
+    return names(sorted("/".join(key) for key in found))
+
+
+@verifies("TC-DATA-02", isolation="quiet", nodes=1, waits="3*lease_settled_max")
 async def test_the_leader_id_is_the_node_id_of_the_certificate(lockd: Lockd, T: SpecTime) -> None:
     node = lockd.lone
     leader, _ = await lockd.leads(node)
     (spy,) = await spy_members(lockd, node, 1)
     expect(leader.id, lockd.node_id(node), why="leader_id and the node-id of the leader's certificate")
-    renewal = await spy.receives(wire.RENEW, "lease_settled_max", what="a renewal")
-    expect(renewal.body.get("leader_id"), lockd.node_id(node), why="leader_id of a renewal")
+    renewal = await spy.awaits("TC-STEP-01", wire.RENEW, "lease_settled_max", what="a renewal")
+    renewal.says({"leader_id": lockd.node_id(node)}, "leader_id of a renewal")
+    since = T.now()
     spy.refuse_votes()
-    await lockd.without_leader(node)
-    vote = await spy.receives(wire.ACQUIRE, "lease_settled_max", since=T.now(), what="a vote request")
-    expect(vote.body.get("candidate_id"), lockd.node_id(node), why="candidate_id of a vote request")
+    await stepped_down(lockd, node, [spy], since)
+    vote = await spy.awaits("TC-ELECT-02", wire.ACQUIRE, "lease_settled_max", since=since, what="a vote request")
+    vote.says({"candidate_id": lockd.node_id(node)}, "candidate_id of a vote request")
 
 
 @verifies("TC-DATA-03", isolation="disruptive", nodes=1, waits="4*lease_settled_max + 2*tick_settled_max")
@@ -85,16 +90,12 @@ async def test_a_restarted_lone_node_begins_its_terms_anew(lockd: Lockd) -> None
     if lockd.dialect.durable_store:
         await lockd.restart(node, join=lockd.url(node), store=lockd.dialect.durable_store)
         await lockd.leads(node)
-    (spy,) = await spy_members(lockd, node, 1, grant=False)
-    spy.report_term(1000)
-    await lockd.without_leader(node)
-    spy.grant_votes()
-    leader, _ = await lockd.leads(node, above=1)
-    expect(leader.term, 1001, why="control: the term after a peer that reported 1000")
+    spy, leader = await raised(lockd, node)
     await spy.leave(node)
     await lockd.restart(node, join=lockd.url(node))
     again, _ = await lockd.leads(node)
-    expect(again.term, 1, why="the first term of a lone node that started again")
+    why = f"it led in term {leader.term} before it was started again, alone"
+    require(again.term < RAISED, f"a term that begins anew, below {RAISED}", again.describe(), why)
 
 
 @verifies("TC-DATA-03", isolation="disruptive", nodes=1, waits="tick_settled_max + two_leader_ttl")
@@ -107,16 +108,18 @@ async def test_a_restarted_node_takes_leader_and_term_from_its_peers(lockd: Lock
 
     async def follows() -> bool:
         leader = await lockd.valid_leader(node)
-        assert leader is None or leader.endpoint == spy.endpoint, f"another leader first: {leader.describe()}"
+        mine = leader is None or leader.endpoint == spy.endpoint
+        require(mine, f"no leader before {spy.endpoint}, which the peer reports", shown(leader))
         return leader is not None and (leader.id, leader.term) == (spy.node_id, 2000)
 
     await lockd.comes(follows, "tick_settled_max", what="the node to show the leader of its peers")
+    reported = Leader(spy.node_id, spy.endpoint, 2000)
 
     async def stays() -> None:
-        assert await follows(), "the node no longer shows the leader that its peer reports"
+        same_leader(await lockd.valid_leader(node), reported, "its peer goes on to report it")
 
     await lockd.throughout(stays, T.leader_ttl, "the reported leader")
-    assert not spy.got(wire.ACQUIRE, since=started), "the restarted node forces an election"
+    require_none(spy.got(wire.ACQUIRE, since=started), "no vote request of the restarted node")
 
 
 @verifies("TC-DATA-03", part=2, isolation="disruptive", waits="cluster_leader_max + 2*tick_settled_max")
@@ -128,14 +131,14 @@ async def test_a_restarted_follower_rebuilds_leader_and_term(lockd: Lockd, T: Sp
 
     async def follows() -> bool:
         seen = await lockd.valid_leader(follower)
-        assert seen is None or seen.id == leader.id, f"another leader first: {seen.describe()}"
+        require(seen is None or seen.id == leader.id, f"no leader before {leader.describe()}", shown(seen))
         return seen is not None and seen.term == leader.term
 
     await lockd.comes(follows, "tick_settled_max", what="the follower to show leader and term again")
     await T.sleep(T.leader_ttl, "an election that must not happen")
     for node in nodes:
         seen = await lockd.valid_leader(node)
-        expect(seen and seen.term, leader.term, why=f"the term at {node} after the follower came back")
+        same_leader(seen, leader, f"{node}, after the follower came back")
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")
@@ -155,34 +158,39 @@ async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
     for code, request, who in provoked:
         answer = await lockd.call(request, who, node=node)
         expect(answer, wire.refused(code), why=request.path)
-        kind = answer.headers.get("Content-Type", "").partition(";")[0].strip()
-        expect(kind, "application/json", why=f"Content-Type of {code}")
+        kind = answer.headers.get("Content-Type", "")
+        lockd.context.transcript.received(f"Content-Type: {kind}")
+        expect(kind.partition(";")[0].strip().lower(), "application/json", why=f"Content-Type of {code}")
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")
 async def test_times_are_milliseconds(lockd: Lockd, T: SpecTime) -> None:
     node = lockd.lone
-    await lockd.leads(node)
+
+    async def named() -> wire.Answer | None:  # whether its lease is valid can't be told before its times are
+        seen = await lockd.leader(node)
+        return seen if seen.leader.endpoint else None
+
+    shown, _ = await lockd.awaits("TC-ELECT-03", named, "lease_settled_max", what=f"a leader at {node}")
+    _ahead(shown.leader.expires_at, shown.wall, T.leader_ttl, T, "expires_at of the leader")
     answer = await lockd.member(lockd.authority.server(name="x"), nowhere(1), node)
     _ahead(answer.expires_at, answer.wall, T.membership_ttl, T, "expires_at_unix of an announce")
-    assert abs(answer.updated_at / 1000 - answer.wall) < T.clock_slack + answer.received - answer.sent, (
-        f"updated_at_unix {answer.updated_at} is not now in milliseconds"
-    )
-    shown = await lockd.leader(node)
-    _ahead(shown.leader.expires_at, shown.wall, T.leader_ttl, T, "expires_at of the leader")
+    off = abs(answer.updated_at / 1000 - answer.wall)
+    near = off < T.clock_slack + answer.received - answer.sent
+    require(near, "updated_at_unix: now, in milliseconds", f"{answer.updated_at}, {off:.1f} s from now")
 
 
 def _ahead(stamp: int, wall: float, ttl: float, T: SpecTime, what: str) -> None:
     left = stamp / 1000 - wall
-    seen = f"{what} {stamp}: read as milliseconds it is {left:.1f} s ahead, not 0 to {ttl:g}"
-    assert 0 < left <= ttl + T.clock_slack, seen
+    seen = f"{stamp}, which is {left:.1f} s ahead"
+    require(0 < left <= ttl + T.clock_slack, f"{what}: milliseconds that lie at most {ttl:g} s ahead", seen)
 
 
 @verifies("TC-DATA-05", isolation="disruptive", nodes=1, waits="2*membership_ttl + clock_slack")
 async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime) -> None:
     node = await _on_a_durable_store(lockd)
     early, late, server = (lockd.authority.server(name=name) for name in ("s2", "s1", "rm"))
-    expect(await lockd.call(wire.register("h1", nowhere(3)), server, node=node), ok())
+    await lockd.arrange("TC-RM-03", wire.register("h1", nowhere(3)), server, node=node)
     first = await lockd.member(early, nowhere(2), node)
     await T.sleep(T.membership_ttl / 2, "a lease that will run out while the node is down")
     second = await lockd.member(late, nowhere(1), node)
@@ -193,11 +201,12 @@ async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime
     seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
     if seen.wall * 1000 > second.expires_at:
         raise Inconclusive("the node took longer to start than the late lease lasted")
-    assert nowhere(1) in seen.endpoints, f"a live lease is gone after the restart: {seen.endpoints}"
-    assert nowhere(2) not in seen.endpoints, f"a lease that ran out came back: {seen.endpoints}"
-    assert nowhere(3) in registry.get("h1", wire.Backend((), 0)).endpoints, f"the registry is gone: {sorted(registry)}"
+    require(nowhere(1) in seen.endpoints, f"{nowhere(1)}, whose lease is live, in the list", names(seen.endpoints))
+    require(nowhere(2) not in seen.endpoints, f"no {nowhere(2)}, whose lease has run out", names(seen.endpoints))
+    kept = registry.get("h1", wire.Backend((), 0)).endpoints
+    require(nowhere(3) in kept, f"{nowhere(3)} registered for h1 as before the restart", names(kept))
     await T.sleep_until(lockd.moment_of(second.expires_at), T.clock_slack, "the expiry from before the restart")
-    assert nowhere(1) not in await lockd.members(node), "the restart gave the lease a fresh expiry"
+    await lockd.lacks(node, nowhere(1), why="its expiry from before the restart has passed")
 
 
 async def _on_a_durable_store(lockd: Lockd) -> str:
@@ -211,16 +220,16 @@ async def _on_a_durable_store(lockd: Lockd) -> str:
 @verifies("TC-DATA-05", part=2, isolation="disruptive", nodes=1, waits="self_listed_max")
 async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None:
     node, x = await _on_a_durable_store(lockd), lockd.authority.server(name="s1")
-    expect(await lockd.call(wire.register("h1", nowhere(3)), x, node=node), ok())
+    await lockd.arrange("TC-RM-03", wire.register("h1", nowhere(3)), x, node=node)
     answer = await lockd.member(x, nowhere(1), node)
     key = (NAMESPACE, LEASES + x.node_id)
     wanted: dict[str, str | int] = {"identity": x.node_id, "endpoint": nowhere(1)}
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     for when in ("before", "after"):
         found = await objects(lockd, node)
-        assert key in found, f"no object {key} {when} the restart"
+        require(key in found, f"an object {'/'.join(key)} {when} the restart", _keys(found))
         expect({name: found[key].get(name) for name in wanted}, wanted, why=f"the lease object {when} the restart")
-        assert (NAMESPACE, REGISTRY) in found, f"no registry object {when} the restart"
+        require((NAMESPACE, REGISTRY) in found, f"an object {NAMESPACE}/{REGISTRY} {when} the restart", _keys(found))
         if when == "before":
             await lockd.restart(node)
 
@@ -238,10 +247,12 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
 
     async def one_backend() -> bool:
         both = [await lockd.registered(node) for node in (a, b)]
-        wanted = {lockd.url(a), lockd.url(b)}
+        wanted = {lockd.endpoint(a), lockd.endpoint(b)}
         return all(len(each) == 1 and wanted <= set(next(iter(each.values())).endpoints) for each in both)
 
     await lockd.comes(one_backend, "rm_listed_max", what="one backend hash with both endpoints")
+    for node in (a, b):
+        await lockd.warm(T.count("burst"), node, x)
     await lockd.parallel(
         [
             partial(lockd.call, wire.register("island", nowhere(number), lockd.dialect.replica), x, node=node)
@@ -251,8 +262,9 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
     )
     wanted = sorted(nowhere(number) for number in range(T.count("burst")))
     for node in (a, b):
-        expect(await lockd.entries("island", node), wanted, why=f"two registers at the same moment, listed at {node}")
+        seen = names(await lockd.entries("island", node))
+        expect(seen, names(wanted), why=f"two registers at the same moment, listed at {node}")
     await lockd.member(x, nowhere(1), a)
-    assert nowhere(1) in await lockd.members(b), "the other node of the island does not list the member at once"
-    expect(await lockd.leave_as(x, b), ok())
-    assert nowhere(1) not in await lockd.members(a), "a leave at one node of the island leaves the lease at the other"
+    await lockd.lists(b, nowhere(1), why="it was announced at the other node of the island")
+    await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), x, node=b)
+    await lockd.lacks(a, nowhere(1), why="it has left at the other node of the island")

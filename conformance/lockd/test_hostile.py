@@ -5,6 +5,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 import pytest
+from multidict import CIMultiDict
 
 from holdfast.check.finding import Finding, expect
 from holdfast.check.verifies import verifies
@@ -12,6 +13,7 @@ from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Authority, Identity
+from holdfast.conformance.lockd.judge import names, require
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import no_handshake, ok, refused
@@ -55,13 +57,17 @@ async def test_client_routes_are_closed_to_wrong_certificates(lockd: Lockd, kind
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)
 async def test_wrong_certificates_change_nothing(lockd: Lockd, kind: str) -> None:
     node, legal = lockd.lone, (no_handshake(), refused("tc_forbidden"), refused("tc_server_required"))
-    before = (await lockd.members(node), await lockd.entries("h1", node))
+    before = await _lists(lockd, node)
     for request in (wire.announce(nowhere(1)), wire.register("h1", nowhere(1)), wire.leave()):
         answer = await lockd.call(request, _wrong(lockd, kind), node=node, unwelcome=True)
         expect(answer, *legal, why=f"{request.path} with a certificate: {kind}")
-    after = (await lockd.members(node), await lockd.entries("h1", node))
-    expect(after, before, why="lists after refused calls")
+    expect(await _lists(lockd, node), before, why="lists after refused calls")
     await lockd.member(lockd.authority.server(name="good"), nowhere(1), node)
+
+
+async def _lists(lockd: Lockd, node: str) -> str:
+    """Returns members and registered endpoints as a finding shows them."""
+    return f"members {names(await lockd.members(node, 'TC-AUTH-02'))}; h1: {names(await lockd.entries('h1', node))}"
 
 
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1, waits="next_tick_max")
@@ -69,22 +75,22 @@ async def test_a_replayed_call_speaks_for_the_one_who_replays_it(lockd: Lockd) -
     """What a node has sent to a member, headers included, has no effect under another certificate."""
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await spy.join(node)
-    sent = await spy.receives(wire.ANNOUNCE, "next_tick_max", what="an announce of the node")
+    sent = await spy.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max", what="an announce of the node")
     headers = {name: value for name, value in sent.headers.items() if name.lower() not in HOP_BY_HOP}
-    announce = Request("POST", wire.ANNOUNCE, sent.body, {**headers, **lockd.dialect.replica})
-    leave = Request("POST", wire.LEAVE, {}, {**headers, **lockd.dialect.guard})
+    announce = Request("POST", wire.ANNOUNCE, sent.body, CIMultiDict({**headers, **lockd.dialect.replica}))
+    leave = Request("POST", wire.LEAVE, {}, CIMultiDict({**headers, **lockd.dialect.guard}))
     before, thief = await lockd.members(node), lockd.authority.server(name="thief")
     for request in (announce, leave):
         answer = await lockd.call(request, node=node)
         expect(answer, refused("tc_forbidden"), why=f"{request.path} replayed by a client")
     expect(await lockd.call(leave, thief, node=node), ok(), why="a replayed leave, by a server that is no member")
-    expect(await lockd.members(node), before, why="the members whose calls were replayed are still listed")
+    expect(names(await lockd.members(node)), names(before), why="the members whose calls were replayed")
 
 
 @verifies("TC-AUTH-02", isolation="quiet", nodes=1)
 async def test_forged_headers_do_not_make_a_server(lockd: Lockd) -> None:
     node = lockd.lone
-    before = await lockd.members(node)
+    before = await _lists(lockd, node)
     forged = {
         "X-Forwarded-Client-Cert": f"URI={SERVER_URI}",
         "X-SSL-Client-Verify": "SUCCESS",
@@ -96,7 +102,7 @@ async def test_forged_headers_do_not_make_a_server(lockd: Lockd) -> None:
     for request in (wire.announce(nowhere(1)), wire.register("h1", nowhere(1)), wire.leave()):
         answer = await lockd.call(replace(request, headers=forged), node=node)
         expect(answer, refused("tc_forbidden"), why=f"{request.path} as a client with forged headers")
-    expect((await lockd.members(node), await lockd.entries("h1", node)), (before, []), why="nothing has changed")
+    expect(await _lists(lockd, node), before, why="nothing has changed")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b'{"self_endpoint": 5}', b"\xff\xfe"])
@@ -108,20 +114,25 @@ async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: L
         request = Request("POST", path, headers={"Content-Type": "application/json"})
         answer = await lockd.call(request, server, node=node, data=body)
         if not 400 <= answer.status < 500:
-            raise Finding(["400 with an error code"], answer.describe(), f"{path} {body!r}")
-        assert answer.code, f"no error code: {answer.text[:120]}"
-    expect(await lockd.members(node), before, why="the list after refused calls")
+            raise Finding(
+                ["400 with an error code"],
+                answer.describe(),
+                f"{path} with the body {body.decode(errors='backslashreplace')}",
+            )
+        require(answer.code, "an error code", f"{answer.describe()}: {answer.text[:120]}")
+    expect(names(await lockd.members(node, "TC-DATA-04")), names(before), why="the list after refused calls")
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1)
 async def test_a_huge_body_is_refused_or_served_as_a_whole(lockd: Lockd) -> None:
     """The spec sets no limit: a node that accepts the call lists the member, one that refuses it changes nothing."""
     node, server = lockd.lone, lockd.authority.server(name="x")
-    before, endpoint = await lockd.members(node), nowhere(1) + "/" + "x" * BIG
+    before, endpoint = names(await lockd.members(node)), nowhere(1) + "/" + "x" * BIG
     answer = await lockd.call(wire.announce(endpoint), server, node=node, unwelcome=True)
     if answer.status == HTTPStatus.OK:
-        assert endpoint in await lockd.members(node), "the huge announce was accepted, but is not listed"
-        expect(await lockd.leave_as(server, node), ok(), why="the huge member leaves")
+        there = endpoint in await lockd.members(node, "TC-DATA-04")
+        require(there, "the member, since its announce was accepted", "a list without it")
+        await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), server, node=node)
     elif answer.answered and not 400 <= answer.status < 500:
         raise Finding(["4xx, a cut connection, or a member"], answer.describe(), "a body of ten megabytes")
-    expect(await lockd.members(node), before, why="the list after the huge body")
+    expect(names(await lockd.members(node, "TC-DATA-04")), before, why="the list after the huge body")

@@ -8,9 +8,11 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere, per_interval
 from holdfast.conformance.lockd.spy import BROKEN, Call, spies
-from holdfast.conformance.lockd.wire import ok, refused
+from holdfast.conformance.lockd.spy_cluster import stepped_down
+from holdfast.conformance.lockd.wire import refused
 from holdfast.conformance.shared.wire import moment
 
 
@@ -32,10 +34,11 @@ async def test_a_start_option_does_not_change_the_rules(lockd: Lockd, T: SpecTim
     spy.on(wire.LEADER, BROKEN)
     answer = await lockd.call(wire.register("h1", nowhere(1)), lockd.authority.server(name="x"), node=node)
     expect(answer, refused("tc_rm_replication_failed"), why="the probe fails")
-    expect(await lockd.entries("h1", node), [], why="nothing is left of the failed register")
+    expect(names(await lockd.entries("h1", node)), names([]), why="nothing is left of the failed register")
+    since = T.now()
     spy.script.clear()
     spy.refuse_votes()
-    await lockd.without_leader(node)
+    await stepped_down(lockd, node, [spy], since, owner="TC-INV-01")
     answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
     expect(answer, refused("tc_unavailable"), why=f"1 of 2 votes is no quorum; it led at term {leader.term} before")
 
@@ -65,11 +68,11 @@ def _newest(registry: Registry) -> dict[str, set[str]]:
 async def _equal_views(
     lockd: Lockd, nodes: list[str], since: Moment, shown: Callable[[Registry], dict[str, set[str]]]
 ) -> None:
-    wanted = sorted(lockd.url(node) for node in nodes)
+    wanted = sorted(lockd.endpoint(node) for node in nodes)
 
     async def agreed() -> bool:
         lists = [await lockd.members(node) for node in nodes]
-        return all(each == wanted for each in lists) and await lockd.one_leader(*nodes) is not None
+        return all(sorted(each) == wanted for each in lists) and await lockd.one_leader(*nodes) is not None
 
     await lockd.comes(agreed, "rejoin_max", since=since, what="equal lists and one leader")
 
@@ -82,21 +85,23 @@ async def _equal_views(
 
 async def _leave_and_come_back(lockd: Lockd, nodes: list[str]) -> None:
     for node in nodes:
-        expect(await lockd.api_leave(node), ok(), why=f"the leave of {node}")
-        expect(await lockd.come_back(node), ok(), why=f"the return of {node}")
+        await lockd.goes(node)
+        await lockd.returns(node)
         await _listed(lockd, node, nodes)
 
 
 async def _listed(lockd: Lockd, node: str, nodes: list[str]) -> None:
     async def everywhere() -> bool:
-        return all([lockd.url(node) in await lockd.members(place) for place in nodes])
+        return all([lockd.endpoint(node) in await lockd.members(place) for place in nodes])
 
     await lockd.comes(everywhere, "rejoin_max", what=f"{node} in every list again")
 
 
-@verifies("TC-INV-02", isolation="quiet", waits="cluster_leader_max + 4*rejoin_max + registry_equal_max + leave_ok_max")
+@verifies(
+    "TC-INV-02", isolation="quiet", waits="cluster_leader_max + 4*rejoin_max + registry_equal_max + leave_reject_max"
+)
 async def test_leaves_and_returns_end_in_equal_views(lockd: Lockd, T: SpecTime) -> None:
-    nodes, _ = await lockd.cluster()
+    nodes, _ = await lockd.cluster("TC-INV-02")
     await _leave_and_come_back(lockd, nodes)
     await _equal_views(lockd, nodes, T.now(), _everything)
 
@@ -108,7 +113,7 @@ async def test_leaves_and_returns_end_in_equal_views(lockd: Lockd, T: SpecTime) 
     waits="cluster_leader_max + 8*rejoin_max + registry_equal_max + exit_max",
 )
 async def test_stops_crashes_and_restarts_end_in_equal_views(lockd: Lockd, T: SpecTime) -> None:
-    nodes, _ = await lockd.cluster()
+    nodes, _ = await lockd.cluster("TC-INV-02")
     for node in nodes:
         await lockd.term(node, T.exit_max)
         await lockd.restart(node)

@@ -1,5 +1,6 @@
 """Deployment model (seed: TC+RM everywhere, --join): one kind of server, and seeds that matter only at the start."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -10,8 +11,9 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import names, require, require_none
 from holdfast.conformance.lockd.membership import per_interval, store_fails
-from holdfast.conformance.lockd.spy import spies
+from holdfast.conformance.lockd.spy import Call, Spy, spies
 from holdfast.conformance.lockd.wire import ok, refused
 from holdfast.conformance.shared.stub import Reply
 
@@ -19,7 +21,8 @@ from holdfast.conformance.shared.stub import Reply
 async def _serves_every_role(lockd: Lockd, node: str) -> None:
     for request in (wire.leader(), wire.members(), wire.backends()):
         expect(await lockd.call(request, node=node), ok(), why=request.path)
-    expect(await lockd.call(wire.apply(lockd.txn(), "commit"), node=node), refused("tc_term_required"))
+    apply = await lockd.call(wire.apply(lockd.txn(), "commit"), node=node)
+    expect(apply, refused("tc_term_required"), why="an apply is asked for")
     vote = wire.acquire("stranger", lockd.url(node), 1, int(lockd.T.probe_lease_ttl * 1000))
     answer = await lockd.call(vote, node=node)
     expect(answer, ok(), refused("tc_lease_active"), refused("tc_term_stale"), why="a vote is asked for")
@@ -39,8 +42,8 @@ async def test_a_node_is_coordinator_voter_and_resource_manager(lockd: Lockd) ->
     node = lockd.lone
     await lockd.leads(node)
     await _serves_every_role(lockd, node)
-    assert lockd.url(node) in await lockd.members(node), "the node is not in its own list"
-    await _registers(lockd, lockd.url(node), node)
+    await lockd.lists(node, lockd.endpoint(node), why="the node itself")
+    await _registers(lockd, lockd.endpoint(node), node)
 
 
 @verifies("TC-JOIN-01", part=2, isolation="quiet", waits="cluster_leader_max + rm_listed_max")
@@ -48,25 +51,25 @@ async def test_every_node_of_a_cluster_has_every_role(lockd: Lockd) -> None:
     nodes, _ = await lockd.cluster()
     for node in nodes:
         await _serves_every_role(lockd, node)
-    await lockd.parallel([partial(_registers, lockd, lockd.url(one), other) for one in nodes for other in nodes])
+    await lockd.parallel([partial(_registers, lockd, lockd.endpoint(one), other) for one in nodes for other in nodes])
 
 
 @verifies("TC-JOIN-02", isolation="disruptive", nodes=1, waits="3*three_intervals + 2*next_tick_max")
 async def test_join_endpoints_serve_only_while_nobody_else_is_known(lockd: Lockd, T: SpecTime) -> None:
     node, (seed, member) = lockd.lone, await spies(lockd, 2)
-    me = lockd.url(node)
+    me = lockd.endpoint(node)
     await lockd.restart(node, join=f"{me},{seed.endpoint}")
 
     calls = await per_interval(seed, wire.ANNOUNCE, 3, sender=lockd.node_id(node))
-    assert all(call.body.get("self_endpoint") == me for call in calls), [call.describe() for call in calls]
-    expect(await lockd.members(node), [me], why="a join endpoint that never announced is no member")
+    for call in calls:
+        call.says({"self_endpoint": me}, "an announce to the join endpoint")
+    expect(names(await lockd.members(node)), me, why="a join endpoint that never announced is no member")
 
     await member.join(node)
-    await member.receives(wire.ANNOUNCE, "next_tick_max", what="the member's first announce")
+    await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max", what="the member's first announce")
     since = T.now()
     await per_interval(member, wire.ANNOUNCE, 3, sender=lockd.node_id(node), since=since)
-    extra = seed.got(wire.ANNOUNCE, since=since)
-    assert not extra, f"the seed still got {len(extra)} announces while another member was known"
+    require_none(seed.got(wire.ANNOUNCE, since=since), "no announce to the seed while another member is known")
     await member.leave(node)
     await seed.receives(wire.ANNOUNCE, "next_tick_max", what="the seed's announce after the last member left")
 
@@ -77,10 +80,10 @@ async def test_join_endpoints_serve_while_the_list_cannot_be_read(lockd: Lockd, 
     with store_fails(lockd) as fault:
         await lockd.restart(node, join=f"{lockd.url(node)},{seed.endpoint}", fault_hook=str(fault.file))
         await member.join(node)
-        await member.receives(wire.ANNOUNCE, "next_tick_max")
+        await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max")
         quiet = T.now()
-        await member.receives(wire.ANNOUNCE, "next_tick_max", since=quiet)
-        assert not seed.got(wire.ANNOUNCE, since=quiet), "control: with a readable list the seed is left alone"
+        await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max", since=quiet)
+        require_none(seed.got(wire.ANNOUNCE, since=quiet), "control: no announce to the seed while the list is there")
         fault.begin()
         since = T.now()
         await seed.receives(wire.ANNOUNCE, "next_tick_max", since=since)
@@ -92,11 +95,11 @@ async def test_one_reachable_coordinator_is_enough_to_join(lockd: Lockd, T: Spec
     node, (target, stranger) = lockd.lone, await spies(lockd, 2)
     since = T.now()
     await lockd.restart(node, join=target.endpoint)
-    assert target.got(wire.ANNOUNCE, since=since), "no announce before the node answered its health route"
+    _announced(target.got(wire.ANNOUNCE, since=since), target)
     await per_interval(target, wire.ANNOUNCE, 3, sender=lockd.node_id(node))
 
     await target.join(node)
-    assert target.endpoint in await lockd.members(node), "the node does not list the member that announced itself"
+    await lockd.lists(node, target.endpoint, why="it has announced itself")
     await stranger.join(node)
     await stranger.receives(wire.ANNOUNCE, "next_tick_max", what="the announce to a member of no join list")
 
@@ -107,16 +110,16 @@ async def test_two_nodes_meet_through_one_join_endpoint(lockd: Lockd, T: SpecTim
     await lockd.kill(c)
     await lockd.restart(a, join=lockd.url(a))
     started = await lockd.restart(c, join=lockd.url(a))
-    assert lockd.url(c) in await lockd.members(a), "the target does not list the joiner at once"
+    await lockd.lists(a, lockd.endpoint(c), why="the joiner has started")
 
     async def listed() -> bool:
-        return lockd.url(a) in await lockd.members(c)
+        return lockd.endpoint(a) in await lockd.members(c)
 
     await lockd.comes(listed, "next_tick_max", what="the joiner to list its target")
     await T.sleep_until(started, T.member_expiry_settled, "every lease from the start to expire")
-    both = sorted((lockd.url(a), lockd.url(c)))
+    both = names(sorted((lockd.endpoint(a), lockd.endpoint(c))))
     for node in (a, c):
-        expect(await lockd.members(node), both, why=f"the list of {node} after the first leases")
+        expect(names(sorted(await lockd.members(node))), both, why=f"the list of {node} after the first leases")
 
 
 @verifies("TC-JOIN-04", isolation="disruptive", waits="converge_max")
@@ -127,10 +130,10 @@ async def test_joining_through_one_member_converges_everywhere(lockd: Lockd) -> 
     await lockd.restart(a, join=lockd.url(a))
     for node in rest:
         await lockd.restart(node, join=lockd.url(a))
-    wanted = sorted(lockd.url(node) for node in lockd.nodes)
+    wanted = sorted(lockd.endpoint(node) for node in lockd.nodes)
 
     async def equal() -> bool:
-        return all([await lockd.members(node) == wanted for node in lockd.nodes])
+        return all([sorted(await lockd.members(node)) == wanted for node in lockd.nodes])
 
     await lockd.comes(equal, "converge_max", what="equal lists on all nodes")
 
@@ -141,10 +144,14 @@ async def test_startup_announces_before_it_serves(lockd: Lockd, T: SpecTime) -> 
     since = T.now()
     await lockd.restart(node, join=spy.endpoint)
     calls = spy.got_from(lockd.node_id(node), wire.ANNOUNCE, since=since)
-    assert calls, "the node serves without an accepted announce"
-    expect(calls[0].body.get("self_endpoint"), lockd.url(node), why="self_endpoint is the node's own")
+    _announced(calls, spy)
+    calls[0].says({"self_endpoint": lockd.endpoint(node)}, "self_endpoint is the node's own")
     await lockd.restart(node, join=f"{lockd.closed_port()},{spy.endpoint}")
     expect(await lockd.call(wire.members(), node=node), ok(), why="one accepting target is enough")
+
+
+def _announced(calls: Sequence[Call], spy: Spy) -> None:
+    require(calls, f"an announce at {spy.name} by the time that the node serves", "none")
 
 
 async def _does_not_start(lockd: Lockd, node: str, join: str) -> None:
@@ -160,7 +167,7 @@ async def test_an_error_status_is_no_acceptance(lockd: Lockd, status: int) -> No
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     spy.on(wire.ANNOUNCE, Reply(status, {"error": "tc_forbidden" if status == 403 else "tc_unavailable"}))
     await _does_not_start(lockd, node, spy.endpoint)
-    assert spy.got(wire.ANNOUNCE), "startup did not even try to announce"
+    require(spy.got(wire.ANNOUNCE), f"an announce at {spy.name} during the start", "none")
     spy.script.clear()
     await lockd.restart(node, join=spy.endpoint)
     expect(await lockd.call(wire.members(), node=node), ok(), why="control: the same target accepts")
@@ -177,17 +184,18 @@ async def test_a_live_node_beside_a_dead_seed_lets_the_joiner_in(lockd: Lockd) -
     await lockd.kill(b)
     await lockd.restart(a, join=lockd.url(a))
     await lockd.restart(b, join=f"{lockd.closed_port()},{lockd.url(a)}")
-    assert lockd.url(b) in await lockd.members(a), "the joiner runs but is not listed at its target"
+    await lockd.lists(a, lockd.endpoint(b), why="the joiner has started")
 
 
 @pytest.mark.parametrize("seeds", ["self", "none"])
 @verifies("TC-JOIN-06", isolation="disruptive", nodes=1, waits="first_leader_max")
 async def test_the_first_node_boots_alone_and_leads(lockd: Lockd, seeds: str) -> None:
     node = lockd.lone
-    await lockd.restart(node, join=f"{lockd.url(node)},{lockd.closed_port()}" if seeds == "self" else "")
-    leader, _ = await lockd.leads(node, "first_leader_max")
-    expect(await lockd.members(node), [lockd.url(node)], why="the first node lists itself")
-    assert leader.term >= 1, leader.describe()
+    join = f"{lockd.url(node)},{lockd.closed_port()}" if seeds == "self" else ""
+    await lockd.restart(node, owner="TC-JOIN-06", join=join)
+    leader, _ = await lockd.leads(node, "first_leader_max", owner="TC-JOIN-06")
+    expect(names(await lockd.members(node)), lockd.endpoint(node), why="the first node lists itself")
+    require(leader.term >= 1, "a term of 1 or higher", leader.describe())
 
 
 async def _survives(lockd: Lockd, node: str, T: SpecTime) -> None:
@@ -201,7 +209,8 @@ async def _survives(lockd: Lockd, node: str, T: SpecTime) -> None:
 async def test_a_node_outlives_its_join_target(lockd: Lockd, T: SpecTime) -> None:
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     await lockd.restart(node, join=spy.endpoint)
-    assert spy.got_from(lockd.node_id(node), wire.ANNOUNCE), "the node did not join through the spy"
+    with lockd.context.arranging("TC-JOIN-05"):
+        _announced(spy.got_from(lockd.node_id(node), wire.ANNOUNCE), spy)
     await spy.close()
     await _survives(lockd, node, T)
 

@@ -7,6 +7,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import names, require
 from holdfast.conformance.lockd.membership import per_interval
 from holdfast.conformance.lockd.spy import BROKEN
 from holdfast.conformance.lockd.spy_cluster import spy_members
@@ -26,12 +27,14 @@ async def test_a_running_node_is_always_in_its_own_list(lockd: Lockd, T: SpecTim
 
     async def listed() -> None:
         answer = await lockd.call(wire.members(), node=node)
-        assert lockd.url(node) in answer.endpoints, f"the node is missing from its own list: {answer.describe()}"
+        require(lockd.endpoint(node) in answer.endpoints, "the node in its own list", answer.describe())
         stamps.append(answer.updated_at)
 
     await lockd.throughout(listed, T.two_membership_ttl, "the node's own list")
-    assert stamps == sorted(stamps), "updated_at_unix went back"
-    assert len(set(stamps)) > 3, f"updated_at_unix had {len(set(stamps))} values in two membership leases"
+    values = sorted(set(stamps))
+    require(stamps == sorted(stamps), "an updated_at_unix that grows", names(str(stamp) for stamp in stamps))
+    lasted = "in two membership leases"
+    require(len(values) > 3, "more than three values of updated_at_unix", names(str(each) for each in values), lasted)
 
 
 @verifies("TC-LOOP-01", part=2, isolation="disruptive", nodes=1, waits="self_listed_max")
@@ -40,7 +43,7 @@ async def test_a_fresh_node_lists_itself_at_once(lockd: Lockd) -> None:
     await lockd.restart(node)
 
     async def listed() -> bool:
-        return lockd.url(node) in await lockd.members(node)
+        return lockd.endpoint(node) in await lockd.members(node)
 
     await lockd.comes(listed, "self_listed_max", what="the node in its own list")
 
@@ -48,11 +51,11 @@ async def test_a_fresh_node_lists_itself_at_once(lockd: Lockd) -> None:
 @verifies("TC-LOOP-01", part=3, isolation="quiet", waits="cluster_leader_max + two_membership_ttl")
 async def test_no_live_node_drops_out_of_any_list(lockd: Lockd, T: SpecTime) -> None:
     nodes, _ = await lockd.cluster()
-    wanted = sorted(lockd.url(node) for node in nodes)
+    wanted = names(sorted(lockd.endpoint(node) for node in nodes))
 
     async def all_listed() -> None:
         for node in nodes:
-            expect(await lockd.members(node), wanted, why=f"the list of {node}")
+            expect(names(sorted(await lockd.members(node))), wanted, why=f"the list of {node}")
 
     await lockd.throughout(all_listed, T.two_membership_ttl, "all lists", every=T.renew_interval / 5)
 
@@ -65,19 +68,19 @@ async def test_every_member_gets_the_announce_whatever_another_does(lockd: Lockd
     if trouble != "none":
         first.on(wire.ANNOUNCE, BROKEN if trouble == "refuses" else Reply(hangs_up=True))
     calls = await per_interval(second, wire.ANNOUNCE, 3)
-    assert first.got(wire.ANNOUNCE), "the first member in sort order got no announce"
+    require(first.got(wire.ANNOUNCE), f"an announce at {first.name}, which is first in sort order", "none")
     for call in (*calls, *first.got(wire.ANNOUNCE)):
-        expect(call.node_id, lockd.node_id(node), why="the certificate of the fan-out")
-        expect(call.body.get("self_endpoint"), lockd.url(node))
+        call.comes_from(lockd.node_id(node), "the certificate of the fan-out")
+        call.says({"self_endpoint": lockd.endpoint(node)}, "the announce")
 
 
 @verifies("TC-LOOP-02", part=2, isolation="disruptive", waits="converge_max")
 async def test_all_lists_are_equal_soon_after_the_last_start(lockd: Lockd) -> None:
     for node in lockd.nodes:
         await lockd.restart(node)
-    wanted = sorted(lockd.url(node) for node in lockd.nodes)
+    wanted = sorted(lockd.endpoint(node) for node in lockd.nodes)
 
     async def equal() -> bool:
-        return all([await lockd.members(node) == wanted for node in lockd.nodes])
+        return all([sorted(await lockd.members(node)) == wanted for node in lockd.nodes])
 
     await lockd.comes(equal, "converge_max", what="equal lists on all nodes")

@@ -10,6 +10,7 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import names, require, require_none, same_leader, shown
 from holdfast.conformance.lockd.membership import per_interval
 from holdfast.conformance.lockd.quorum import nobody_leads, survivor_leads
 from holdfast.conformance.lockd.spy import BROKEN, Spy
@@ -27,13 +28,14 @@ async def _lease_grows(lockd: Lockd, node: str, T: SpecTime) -> None:
         seen = await lockd.valid_leader(node)
         if seen is None or first is None:
             raise Finding(["a valid leader"], "none", f"at {node}")
-        expect((seen.id, seen.term), (first.id, first.term), why="renewals keep leader and term")
+        same_leader(seen, first, "renewals keep leader and term")
         shortest[0] = min(shortest[0], seen.expires_at / 1000 - time.time())
         ends.append(seen.expires_at)
 
     await lockd.throughout(look, T.four_leader_ttl, "the leader's lease", every=T.renew_interval / 10)
-    assert ends == sorted(ends), "expires_at went back"
-    assert len(set(ends)) > 3, f"expires_at had {len(set(ends))} values in four leader leases"
+    values = [str(end) for end in sorted(set(ends))]
+    require(ends == sorted(ends), "an expires_at that only grows", names(str(end) for end in ends))
+    require(len(values) > 3, "more than three values of expires_at", names(values), "in four leader leases")
     short, held = T.min_lease_left - shortest[0], T.held_back(began)
     if short > held:
         lockd.context.warn(f"min_lease_left: the lease had only {shortest[0]:.2f} s left")
@@ -50,7 +52,7 @@ async def test_the_leader_renews_every_third_of_its_lease(lockd: Lockd, T: SpecT
     calls = await per_interval(spy, wire.RENEW, 5, period="renew_interval", tolerance="renew_tolerance_percent")
     wanted = {"leader_id": leader.id, "term": leader.term, "ttl_ms": round(T.leader_ttl * 1000)}
     for call in calls:
-        expect({name: call.body.get(name) for name in wanted}, wanted, why="a renewal")
+        call.says(wanted, "a renewal")
 
 
 @verifies("TC-STEP-01", isolation="quiet", nodes=1, waits="2*lease_settled_max + four_leader_ttl")
@@ -75,7 +77,7 @@ async def _leads_with(lockd: Lockd, count: int) -> tuple[str, list[Spy], Leader]
     await lockd.leads(node)
     since = lockd.T.now()
     for spy in made:
-        await spy.receives(wire.RENEW, "lease_settled_max", since=since, what="a renewal")
+        await spy.awaits("TC-STEP-01", wire.RENEW, "lease_settled_max", since=since, what="a renewal")
     leader, _ = await lockd.leads(node)
     return node, made, leader
 
@@ -84,13 +86,14 @@ async def _leads_with(lockd: Lockd, count: int) -> tuple[str, list[Spy], Leader]
 async def test_a_minority_of_failed_renewals_changes_nothing(lockd: Lockd, T: SpecTime) -> None:
     node, made, leader = await _leads_with(lockd, 3)
     made[0].refuse_votes()
+    since = T.now()
 
     async def still() -> None:
-        seen = await lockd.valid_leader(node)
-        expect(seen and (seen.id, seen.term), (leader.id, leader.term), why="one of three peers refuses")
+        same_leader(await lockd.valid_leader(node), leader, "one of three peers refuses")
 
     await lockd.throughout(still, T.three_leader_ttl, "the leader with a quorum", every=T.renew_interval / 10)
-    assert made[0].got(wire.RENEW), "control: the refusing peer was asked"
+    with lockd.context.arranging("TC-STEP-01"):
+        require(made[0].got(wire.RENEW, since=since), f"control: a renewal that {made[0].name} refuses", "none")
 
 
 def _stop_granting(made: list[Spy]) -> Moment:
@@ -103,17 +106,32 @@ def _stop_granting(made: list[Spy]) -> Moment:
 @verifies("TC-STEP-03", isolation="quiet", nodes=1, waits="2*lease_settled_max + lease_silent_max + leader_ttl")
 async def test_a_leader_without_renewals_falls_silent_at_expiry(lockd: Lockd, T: SpecTime) -> None:
     node, made, _ = await _leads_with(lockd, 3)
-    expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="control: it leads")
+    await lockd.decides(node, "control: it leads")
     last = _stop_granting(made)
     # A renewal round that had begun ends a little later, and its lease counts from its end.
     await T.sleep_until(last, T.lease_silent_max, "the last lease to end")
     await _silent(lockd, node, T.leader_ttl)
 
 
+@verifies("TC-STEP-03", isolation="quiet", nodes=1, waits="4*lease_settled_max")
+async def test_a_lapsed_leadership_is_not_taken_up_again(lockd: Lockd) -> None:
+    """The peers grant again as soon as the lease has lapsed: whoever leads then does it in a later term.
+
+    They do not renew what has lapsed, as no sound peer does; the leader must not count on its own slot alone.
+    """
+    node, made, leader = await _leads_with(lockd, 2)
+    _stop_granting(made)
+    await lockd.without_leader(node)
+    for spy in made:
+        spy.grant_votes()
+    again, _ = await lockd.leads(node, owner="TC-STEP-03")
+    require(again.term > leader.term, f"a term above {leader.term}, whose lease has lapsed", again.describe())
+
+
 async def _silent(lockd: Lockd, node: str, seconds: float) -> None:
     async def nobody() -> None:
         leader = await lockd.valid_leader(node)
-        assert leader is None, f"{node} still shows {leader.describe()}"
+        require(leader is None, f"no leader at {node} without renewals", shown(leader))
         answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
         expect(answer, refused("tc_unavailable"), why="a decision without renewals")
 
@@ -135,10 +153,8 @@ async def test_a_leader_that_steps_down_releases_its_leases(lockd: Lockd) -> Non
     _, made, leader = await _leads_with(lockd, 2)
     last = _stop_granting(made)
     for spy in made:
-        call = await spy.receives(
-            wire.RELEASE, "released_max", since=last, where=lambda call: call.body.get("term") == leader.term
-        )
-        expect(call.body.get("leader_id"), leader.id, why="the released lease")
+        call = await spy.receives(wire.RELEASE, "released_max", since=last, where=lambda call: call.term == leader.term)
+        call.says({"leader_id": leader.id}, "the released lease")
 
 
 @pytest.mark.parametrize("trouble", ["refuses", "hangs"])
@@ -170,7 +186,7 @@ async def test_a_failed_release_is_logged(lockd: Lockd, T: SpecTime) -> None:
         lines = [line.lower() for line in lockd.log_of(node) if "release" in line.lower()]
         return any("error" in line or "fail" in line or any(end in line for end in ends) for line in lines)
 
-    await T.until(logged, give_up=T.released_max, since=seen, what="a log line about the failed release")
+    await T.until(logged, give_up=T.never("released_max"), since=seen, what="a log line about the failed release")
 
 
 async def _vanish(node: str, made: list[Spy]) -> Moment:
@@ -210,7 +226,8 @@ async def test_a_single_survivor_waits_for_the_list(lockd: Lockd, survivor: str)
         killed = await lockd.kill(node)
     await lockd.T.sleep_until(killed, lockd.T.no_leader_from, "the last leader lease to end")
     txn = lockd.txn()
-    expect(await lockd.call(wire.decide(txn, "commit"), node=kept), refused("tc_unavailable"))
+    answer = await lockd.call(wire.decide(txn, "commit"), node=kept)
+    expect(answer, refused("tc_unavailable"), why="a decision without a leader")
     expect(await lockd.recorded(txn, kept), refused("txn_not_found"), why="nothing is recorded without a leader")
     late = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=kept)
     expect(late, refused("tc_unavailable"), why="an apply without a leader")
@@ -230,12 +247,11 @@ async def test_a_restored_quorum_elects_at_a_higher_term(lockd: Lockd, T: SpecTi
 
     async def leads() -> bool:
         seen = await lockd.valid_leader(node)
-        return seen is not None and seen.endpoint == lockd.url(node) and seen.term > leader.term
+        return seen is not None and seen.endpoint == lockd.endpoint(node) and seen.term > leader.term
 
     await lockd.comes(leads, "rejoin_max", since=returned, what=f"a term above {leader.term}")
     calls = [*back.got(wire.RENEW, since=returned), *back.got(wire.ACQUIRE, since=returned)]
-    old = [call.describe() for call in calls if int(call.body.get("term", 0)) <= leader.term]
-    assert not old, f"lease calls with the old term: {old}"
+    require_none([call for call in calls if call.term <= leader.term], f"no lease call with the old term {leader.term}")
 
 
 @verifies("TC-STEP-06", part=2, isolation="disruptive", waits="cluster_leader_max + return_at + rejoin_max")
@@ -271,11 +287,11 @@ async def _first_after_a_pause(lockd: Lockd, node: str, txn: str) -> Answer:
 @verifies("TC-STEP-07", isolation="disruptive", nodes=1, waits="3*lease_settled_max")
 async def test_a_paused_leader_does_not_decide_after_its_lease(lockd: Lockd, T: SpecTime) -> None:
     node, made, _ = await _leads_with(lockd, 1)
-    expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), ok(state="commit"), why="control: it leads")
+    await lockd.decides(node, "control: it leads")
     # While a renewal is pending the node's loop has to wait when it wakes; only the expiry can stop a decision then.
     made[0].on(wire.RENEW, Reply(503, {"error": "tc_unavailable"}, hold=2 * T.lease_settled_max))
     made[0].on(wire.ACQUIRE, Reply(409, {"error": "tc_lease_active"}, hold=T.held_answer))
-    await made[0].receives(wire.RENEW, "lease_settled_max", since=T.now(), what="a renewal")
+    await made[0].awaits("TC-STEP-01", wire.RENEW, "lease_settled_max", since=T.now(), what="a renewal")
     txn = lockd.txn()
     answer = await _first_after_a_pause(lockd, node, txn)
     expect(answer, refused("tc_unavailable"), refused("tc_not_leader"), why="the first decision after the pause")
@@ -288,5 +304,6 @@ async def test_a_paused_leader_of_a_cluster_decides_nothing_itself(lockd: Lockd)
     old = lockd.at(leader.endpoint)
     txn = lockd.txn()
     answer = await _first_after_a_pause(lockd, old, txn)
-    expect(answer, refused("tc_unavailable"), refused("tc_not_leader"), ok(state="commit"))
+    legal = refused("tc_unavailable"), refused("tc_not_leader"), ok(state="commit")
+    expect(answer, *legal, why="the first decision after the pause")
     expect(await lockd.recorded(txn, old), refused("txn_not_found"), why="nothing is recorded under the old term")

@@ -10,8 +10,9 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.judge import require, told
 from holdfast.conformance.lockd.spy import refuses
-from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members
+from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import ok, participant, refused
 
 
@@ -19,7 +20,8 @@ from holdfast.conformance.lockd.wire import ok, participant, refused
 async def test_a_leader_records_its_decision(lockd: Lockd) -> None:
     node, txn = lockd.lone, lockd.txn()
     await lockd.leads(node)
-    expect(await lockd.call(wire.decide(txn, "commit"), node=node), ok(txn_id=txn, state="commit"))
+    answer = await lockd.call(wire.decide(txn, "commit"), node=node)
+    expect(answer, ok(txn_id=txn, state="commit"), why="the leader's decision")
     answer = await lockd.call(wire.decide(txn, "rollback"), node=node)
     expect(answer, refused("txn_conflict"), why="the other decision for the same transaction")
     other = await lockd.call(wire.decide(lockd.txn(), "rollback"), node=node)
@@ -35,9 +37,9 @@ async def test_a_decision_is_forwarded_unchanged(lockd: Lockd, T: SpecTime) -> N
     answer = await lockd.call(wire.decide(txn, "commit", both, expires=until), node=node)
     expect(answer, ok(txn_id=txn, state="commit"), why="the leader's answer comes back")
     calls = spy.got(wire.DECIDE, since=since)
-    assert len(calls) == 1, f"the leader got {len(calls)} decisions"
+    require(len(calls) == 1, "one decision at the leader", told(calls))
     wanted = {"txn_id": txn, "state": "commit", "participants": both, "expires_at_unix": until}
-    expect({name: calls[0].body.get(name) for name in wanted}, wanted, why="the forwarded decision")
+    calls[0].says(wanted, "the forwarded decision")
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="only the leader records")
 
 
@@ -46,8 +48,10 @@ async def test_a_followers_decision_is_the_leaders(lockd: Lockd) -> None:
     _, leader = await lockd.cluster()
     leading = lockd.at(leader.endpoint)
     follower, txn = lockd.others(leading)[0], lockd.txn()
-    expect(await lockd.call(wire.decide(txn, "commit"), node=follower), ok(txn_id=txn, state="commit"))
-    expect(await lockd.call(wire.decide(txn, "rollback"), node=leading), refused("txn_conflict"))
+    answer = await lockd.call(wire.decide(txn, "commit"), node=follower)
+    expect(answer, ok(txn_id=txn, state="commit"), why="a decision at a follower")
+    answer = await lockd.call(wire.decide(txn, "rollback"), node=leading)
+    expect(answer, refused("txn_conflict"), why="the other decision at the leader")
     expect(await lockd.recorded(txn, follower), refused("txn_not_found"), why="only the leader records")
 
 
@@ -69,7 +73,7 @@ async def test_an_unreachable_leader_is_named(lockd: Lockd) -> None:
     await _not_leader(lockd, node, txn, spy.endpoint, lease.expires_at)
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="nothing is recorded")
     await spy.leave(node)
-    await lockd.leads(node, above=lease.term)
+    await lockd.leads(node, above=lease.term, owner="TC-PEER-01")
     answer = await lockd.call(wire.decide(txn, "rollback"), node=node)
     expect(answer, ok(state="rollback"), why="the refused decision left nothing behind")
 
@@ -83,15 +87,15 @@ async def test_a_killed_leader_is_named(lockd: Lockd, T: SpecTime) -> None:
         seen = await lockd.valid_leader(lockd.others(old)[0])
         return seen.expires_at if seen and seen.expires_at / 1000 - time.time() > T.min_lease_left else None
 
-    lease, _ = await T.until(half_ahead, give_up=T.lease_settled_max, what="half of the lease ahead")
+    lease, _ = await lockd.awaits("TC-STEP-01", half_ahead, "lease_settled_max", what="half of the lease ahead")
     await lockd.kill(old)
     follower, txn = lockd.others(old)[0], lockd.txn()
-    await _not_leader(lockd, follower, txn, lockd.url(old), lease)
+    await _not_leader(lockd, follower, txn, lockd.endpoint(old), lease)
 
     async def replaced() -> bool:
         return await lockd.one_leader(*lockd.others(old), above=leader.term) is not None
 
-    await lockd.comes(replaced, "lease_settled_max", what="a new leader")
+    await lockd.awaits("TC-ELECT-07", replaced, "lease_settled_max", what="a new leader")
     answer = await lockd.call(wire.decide(txn, "rollback"), node=follower)
     expect(answer, ok(state="rollback"), why=f"nothing of the refused decision is left on {len(nodes)} nodes")
 
@@ -101,7 +105,8 @@ async def test_without_a_leader_nothing_is_decided_or_applied(lockd: Lockd) -> N
     leader, _ = await lockd.leads(lockd.lone)
     node, _ = await leaderless(lockd)
     txn = lockd.txn()
-    expect(await lockd.call(wire.decide(txn, "commit"), node=node), refused("tc_unavailable"))
+    answer = await lockd.call(wire.decide(txn, "commit"), node=node)
+    expect(answer, refused("tc_unavailable"), why="a decision without a leader")
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="nothing is recorded")
     answer = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=node)
     expect(answer, refused("tc_unavailable"), why="an apply with the last known term")
@@ -118,19 +123,19 @@ async def _outside(lockd: Lockd, node: str, T: SpecTime) -> None:
     await lockd.throughout(refuses_to_decide, T.two_intervals, "a node outside the cluster", every=every)
 
 
-@verifies("TC-TXN-04", isolation="quiet", nodes=1, waits="lease_settled_max + two_intervals + leave_ok_max")
+@verifies("TC-TXN-04", isolation="quiet", nodes=1, waits="lease_settled_max + two_intervals + leave_reject_max")
 async def test_a_node_that_has_left_does_not_decide(lockd: Lockd, T: SpecTime) -> None:
     node = lockd.lone
     await spy_members(lockd, node, 1)
     await lockd.leads(node)
-    expect(await lockd.api_leave(node), ok())
+    await lockd.goes(node)
     await _outside(lockd, node, T)
 
 
-@verifies("TC-TXN-04", part=2, isolation="quiet", waits="cluster_leader_max + two_intervals + leave_ok_max")
+@verifies("TC-TXN-04", part=2, isolation="quiet", waits="cluster_leader_max + two_intervals + leave_reject_max")
 async def test_a_node_that_has_left_its_cluster_does_not_decide(lockd: Lockd, T: SpecTime) -> None:
     nodes, _ = await lockd.cluster()
-    expect(await lockd.api_leave(nodes[0]), ok())
+    await lockd.goes(nodes[0])
     await _outside(lockd, nodes[0], T)
 
 
@@ -138,7 +143,8 @@ async def test_a_node_that_has_left_its_cluster_does_not_decide(lockd: Lockd, T:
 async def test_the_leaders_refusal_is_passed_through(lockd: Lockd) -> None:
     node, (spy,) = await spy_leader(lockd)
     spy.on(wire.DECIDE, refuses("txn_conflict"))
-    expect(await lockd.call(wire.decide(lockd.txn(), "commit"), node=node), refused("txn_conflict"))
+    answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
+    expect(answer, refused("txn_conflict"), why="the leader refuses")
     spy.script.pop(wire.DECIDE)
     answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
     expect(answer, ok(state="commit"), why="control: the leader accepts")
@@ -174,7 +180,9 @@ async def test_a_former_term_is_stale_after_a_change(lockd: Lockd) -> None:
     answer = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=1000), node=node)
     expect(answer, ok(state="commit"), why="control: the term while it is current")
     await spy.stop_leading()
-    expect(await lockd.call(wire.release(spy.node_id, 1000), spy.identity, node=node), ok(released=True))
+    released = await lockd.call(wire.release(spy.node_id, 1000), spy.identity, node=node)
+    with lockd.context.arranging("TC-LEAVE-11"):
+        expect(released, ok(released=True), why="the leader's release")
     await spy.lead(node, 2000)
     await _fenced(lockd, node, 1000, 2000)
 
@@ -188,7 +196,7 @@ async def test_a_killed_leaders_term_is_stale_everywhere(lockd: Lockd) -> None:
     async def replaced() -> wire.Leader | None:
         return await lockd.one_leader(*lockd.others(old), above=leader.term)
 
-    new, _ = await lockd.comes(replaced, "lease_settled_max", what="a new leader")
+    new, _ = await lockd.awaits("TC-ELECT-07", replaced, "lease_settled_max", what="a new leader")
     for node in lockd.others(old):
         await _fenced(lockd, node, leader.term, new.term)
 
@@ -197,18 +205,16 @@ async def test_a_killed_leaders_term_is_stale_everywhere(lockd: Lockd) -> None:
 @verifies("TC-TXN-08", isolation="quiet", nodes=1, waits="4*lease_settled_max")
 async def test_the_leaders_applies_carry_its_own_term(lockd: Lockd, T: SpecTime, said: int | None) -> None:
     node = lockd.lone
-    (spy,) = await spy_members(lockd, node, 1, grant=False)
-    spy.report_term(1000)
-    await lockd.without_leader(node)
-    spy.grant_votes()
-    leader, _ = await lockd.leads(node, above=1000)
-    expect(await lockd.call(wire.register("island-x", spy.endpoint), spy.identity, node=node), ok())
+    spy, leader = await raised(lockd, node)
+    await lockd.arrange("TC-RM-04", wire.register("island-x", spy.endpoint), spy.identity, node=node)
     txn, since = lockd.txn(), T.now()
     request = wire.decide(txn, "commit", [participant("default", "k", "island-x")], term=said)
-    expect(await lockd.call(request, node=node), ok(state="commit"))
+    answer = await lockd.call(request, node=node)
     call = await spy.receives(wire.COMMIT, "not_leader_answer_max", since=since, what="the apply at the RM")
     wanted = {"txn_id": txn, "tc_term": leader.term, "target_backend_hash": "island-x"}
-    expect({name: call.body.get(name) for name in wanted}, wanted, why=f"the apply; the client said tc_term {said}")
+    call.says(wanted, f"the apply; the client said {f'tc_term {said}' if said else 'no tc_term'}")
+    with lockd.context.arranging("TC-TXN-01"):
+        expect(answer, ok(state="commit"), why="the leader's decision")
 
 
 @verifies("TC-TXN-09", isolation="quiet", nodes=1, waits="lease_settled_max + rm_listed_max")

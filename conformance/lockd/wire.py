@@ -1,7 +1,8 @@
 """The lockd wire, pure: builds requests, reads replies. No sockets here, so load users share it.
 
 Times on /v1/tc/* are Unix milliseconds, whatever their names say; `expires_at_unix` of a transaction is in seconds. A
-list that is `null` is an empty one, and a field that is left out is zero or empty.
+list that is `null` is an empty one, and a field that is left out is zero or empty. What the protocol calls equal is
+read as equal: endpoints in one spelling (`endpoints.canonical`), numbers in whatever form JSON allows.
 """
 
 import base64
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.wire import Request
 
@@ -52,8 +54,9 @@ class Leader:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "Leader":
-        number = {name: _number(fields.get(name)) for name in ("term", "expires_at")}
-        return cls(str(fields.get("leader_id") or ""), str(fields.get("leader_endpoint") or ""), **number)
+        figures = {name: number(fields.get(name)) for name in ("term", "expires_at")}
+        endpoint = canonical(str(fields.get("leader_endpoint") or ""))
+        return cls(str(fields.get("leader_id") or ""), endpoint, **figures)
 
     def valid(self, now_ms: float) -> bool:
         return bool(self.endpoint) and self.term > 0 and self.expires_at > now_ms
@@ -65,6 +68,20 @@ class Leader:
     def describe(self) -> str:
         place = self.endpoint or "nowhere"
         return f"leader {self.id or 'nobody'} at {place}, term {self.term}, until {self.expires_at}"
+
+
+# Fields of an answer that verdicts rest on, besides its lists.
+_LEASE = ("granted", "renewed", "released", "leader_id", "leader_endpoint", "term", "expires_at")
+_TELLING = ("state", *_LEASE, "updated_at_unix", "expires_at_unix", "backend_hash")
+
+
+def _listed(entries: Any) -> str:
+    """Returns a list of endpoints, or of backends with their endpoints, as a transcript shows it."""
+    texts = [
+        f"{each.get('backend_hash')} ({_listed(each.get('endpoints'))})" if isinstance(each, dict) else str(each)
+        for each in entries or []
+    ]
+    return ", ".join(texts) or "none"
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +105,7 @@ class Answer(shared.Answer):
 
     @property
     def endpoints(self) -> list[str]:
-        return list(self.fields.get("endpoints") or [])
+        return [canonical(str(each)) for each in self.fields.get("endpoints") or []]
 
     @property
     def leader(self) -> Leader:
@@ -100,11 +117,11 @@ class Answer(shared.Answer):
 
     @property
     def expires_at(self) -> int:
-        return _number(self.fields.get("expires_at_unix") or self.fields.get("expires_at"))
+        return number(self.fields.get("expires_at_unix") or self.fields.get("expires_at"))
 
     @property
     def updated_at(self) -> int:
-        return _number(self.fields.get("updated_at_unix"))
+        return number(self.fields.get("updated_at_unix"))
 
     @property
     def backends(self) -> dict[str, "Backend"]:
@@ -115,8 +132,8 @@ class Answer(shared.Answer):
         if not self.answered:
             return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
         words = [str(self.status), self.code]
-        shown = ("state", "granted", "renewed", "released", "leader_id", "leader_endpoint", "term", "expires_at")
-        words += [f"{name}={self.fields[name]}" for name in (*shown, "endpoints") if name in self.fields]
+        words += [f"{name}: {_listed(self.fields[name])}" for name in ("endpoints", "backends") if name in self.fields]
+        words += [f"{name}={self.fields[name]}" for name in _TELLING if name in self.fields]
         return " ".join(word for word in words if word) if self.fields else f"{self.status} {self.text[:120]}"
 
 
@@ -129,7 +146,11 @@ class Backend:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Backend":
-        return cls(tuple(entry.get("endpoints") or ()), _number(entry.get("updated_at_unix")))
+        ends = tuple(canonical(str(each)) for each in entry.get("endpoints") or ())
+        return cls(ends, number(entry.get("updated_at_unix")))
+
+    def describe(self) -> str:
+        return f"{_listed(self.endpoints)}, updated at {self.updated_at}"
 
 
 @dataclass(frozen=True)
@@ -139,7 +160,7 @@ class Success:
     fields: Mapping[str, Any]
 
     def matches(self, seen: Any) -> bool:
-        return isinstance(seen, Answer) and seen.ok and all(seen.fields.get(k) == v for k, v in self.fields.items())
+        return isinstance(seen, Answer) and seen.ok and _all_same(seen, self.fields)
 
     def describe(self) -> str:
         return " ".join(["200", *(f"{name}={value}" for name, value in self.fields.items())])
@@ -155,7 +176,7 @@ class Refusal:
     def matches(self, seen: Any) -> bool:
         if not isinstance(seen, Answer) or seen.code != self.code or seen.status != STATUS_OF[self.code]:
             return False
-        return all(seen.fields.get(name) == value for name, value in self.fields.items())
+        return _all_same(seen, self.fields)
 
     def describe(self) -> str:
         return " ".join([str(STATUS_OF[self.code]), self.code, *(f"{k}={v}" for k, v in self.fields.items())])
@@ -170,6 +191,10 @@ class NoHandshake:
 
     def describe(self) -> str:
         return "a failed TLS handshake"
+
+
+def _all_same(seen: Answer, wanted: Mapping[str, Any]) -> bool:
+    return all(same(name, seen.fields.get(name), value) for name, value in wanted.items())
 
 
 def ok(**fields: Any) -> Success:
@@ -293,5 +318,17 @@ def xid(random_bytes: bytes) -> str:
     return base64.b32hexencode(random_bytes).decode().rstrip("=").lower()
 
 
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+def number(value: Any) -> int:
+    """Returns a JSON number as an integer, whatever its form (7, 7.0, 7e0); 0 for everything else."""
+    if isinstance(value, bool):
+        return 0
+    return int(value) if isinstance(value, int) or (isinstance(value, float) and value.is_integer()) else 0
+
+
+def same(name: str, seen: Any, wanted: Any) -> bool:
+    """Whether two values of this field are equal in the protocol."""
+    if name.endswith("endpoint"):
+        return isinstance(seen, str) and canonical(seen) == canonical(str(wanted))
+    if name.endswith("endpoints"):
+        return [canonical(str(each)) for each in seen or []] == [canonical(str(each)) for each in wanted]
+    return bool(seen == wanted)

@@ -106,7 +106,7 @@ class Driver(Work):
         if self.deployment.nodes[node].pid:  # otherwise the old process might be the one that serves
             await self.kill(node)
         starting = self.beside(self._start(node, settings))
-        await self.T.until(serves, give_up=self.T.timings.of(bound).seconds, what=what)
+        await self.T.until(serves, give_up=self.T.never(bound), what=what)
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
 

@@ -15,6 +15,7 @@ import aiohttp
 
 from holdfast.check import raw_http
 from holdfast.check.context import Context
+from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
 from holdfast.check.observe import Metrics
 from holdfast.check.spectime import SpecTime
@@ -88,7 +89,7 @@ class HttpDriver(Driver, Generic[A]):
         except TimeoutError:
             return self.unanswered(f"after {time.monotonic() - sent:.1f} s", sent)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return self.unanswered(f"{type(error).__name__}: {error}", sent, **failure(error))
+            return self.unanswered(how_it_ended(error), sent, **failure(error))
 
     async def raw_exchange(
         self,

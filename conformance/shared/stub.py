@@ -2,21 +2,24 @@
 
 To the check a stub is a record (`calls`, in the order of arrival) and a script (`on`): a reply, or a function of the
 call, per path; a path is whatever names a call of the protocol. Without a script it answers as a friendly peer would
-(`friendly`). This module is the part that knows no transport; `http_stub` serves it over HTTP.
+(`friendly`). The transcript shows each call together with what the stub answered. This module is the part that knows no
+transport; `http_stub` serves it over HTTP.
 
 A stub runs on the harness's own loop, so its answers can be late through no fault of the target, and the target may
-then treat it as unreachable. So each stub measures its own lag. A check that judges what the target did because of this
-stub does it inside `excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive.
+then treat it as unreachable. So each stub measures its own lag, from the connection on: to the caller a handshake that
+takes long is as late as an answer. A check that judges what the target did because of this stub does it inside
+`excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive.
 """
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.work import Work
 
@@ -30,22 +33,40 @@ class Reply:
     hold: float = 0.0
     hangs_up: bool = False
 
+    def describe(self) -> str:
+        return "hung up" if self.hangs_up else " ".join([str(self.status), *described(self.body)])
+
+
+def described(body: Mapping[str, Any]) -> list[str]:
+    """Returns the members of a JSON object for people: texts as they are, everything else as JSON."""
+    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in body.items()]
+
 
 @dataclass
 class Call:
-    """One call that a stub got; `at` is when it arrived, `answered` when the reply was ready (None: never)."""
+    """One call that a stub got.
+
+    `at` is when it arrived, `answered` when the reply was ready (None: never), `opening` the seconds that its
+    connection took before; 0 for one that was open already.
+    """
 
     at: float
     path: str
     body: Mapping[str, Any]
     answered: float | None = field(default=None, kw_only=True)
+    opening: float = field(default=0.0, kw_only=True)
+    reply: Reply | None = field(default=None, kw_only=True)
 
     @property
     def moment(self) -> Moment:
         return Moment(self.at, self.at)
 
     def describe(self) -> str:
-        return " ".join([self.path, *(f"{name}={value}" for name, value in self.body.items())])
+        return " ".join([self.path, *described(self.body)])
+
+    def exchange(self) -> str:
+        """Returns the call and what came of it: the line of a transcript."""
+        return f"{self.describe()}  ← {self.reply.describe() if self.reply else 'no answer yet'}"
 
 
 C = TypeVar("C", bound=Call)
@@ -81,8 +102,8 @@ class Stub(Generic[C]):
     async def take(self, call: C) -> Reply:
         """Records the call and returns its reply, after the time that the script holds it back."""
         self.calls.append(call)
-        self._work.context.transcript.add("⇢", lambda: f"{self.name}: {call.describe()}")
-        reply = self._reply(call)
+        self._work.context.transcript.add("⇢", lambda: f"{self.name}: {call.exchange()}")
+        reply = call.reply = self._reply(call)
         if reply.hold:
             await asyncio.sleep(reply.hold)
         self._note_lag(call, reply.hold)
@@ -100,7 +121,7 @@ class Stub(Generic[C]):
         return reply
 
     def _note_lag(self, call: C, hold: float) -> None:
-        lag = time.monotonic() - call.at - hold
+        lag = call.opening + time.monotonic() - call.at - hold
         self.worst_lag = max(self.worst_lag, lag)
         if lag > self.deadline:
             self._work.context.transcript.note(f"{self.name} answered {call.path} {lag:.2f} s late")
@@ -122,10 +143,11 @@ class Stub(Generic[C]):
         count: int = 1,
         times: float = 1.0,
         what: str = "",
+        judged: bool = True,
     ) -> C:
         """Waits for the `count`-th call on this path and judges its time against `times` bounds; returns the call.
 
-        Raises Finding after `times` times what `T.never(bound)` says.
+        Raises Finding after `times` times what `T.never(bound)` says. Unless `judged`, the bound itself means nothing.
         """
         T = self._work.T
         start = since or T.now()
@@ -137,17 +159,28 @@ class Stub(Generic[C]):
 
         with self.excused():
             call, _ = await T.until(look, give_up=times * T.never(bound), since=start, what=name)
-        T.at_most(bound, since=start, seen=call.moment, times=times, what=name)
+        if judged:
+            T.at_most(bound, since=start, seen=call.moment, times=times, what=name)
         return call
+
+    @property
+    def was_late(self) -> str:
+        """Says by how much the stub was late itself; empty if it never was."""
+        if self.worst_lag <= self.deadline:
+            return ""
+        return f"{self.name}, a peer played by the suite, was itself {self.worst_lag:.2f} s late"
 
     @contextlib.contextmanager
     def excused(self) -> Iterator[None]:
-        """Put around judgements that rest on this stub: turns a finding into Inconclusive if the stub was late."""
+        """Put around judgements that rest on this stub: turns a finding into Inconclusive if the stub was late.
+
+        What is `Unsafe` stays a finding: no delay explains it.
+        """
         try:
             yield
+        except Unsafe:
+            raise
         except Finding as finding:
-            if self.worst_lag <= self.deadline:
+            if not self.was_late or not finding.excusable:
                 raise
-            raise Inconclusive(
-                f"{self.name}, a peer played by the suite, was itself {self.worst_lag:.2f} s late: {finding}"
-            ) from finding
+            raise Inconclusive(f"{self.was_late}: {finding}") from finding

@@ -5,7 +5,7 @@ answers of its table (`Legal`, see `holdfast.check.finding`). It has to say itse
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +74,22 @@ class Status:
         return isinstance(seen, Answer) and seen.status in self.codes
 
     def describe(self) -> str:
-        return "status " + " or ".join(str(code) for code in self.codes)
+        return "status " + " or ".join(_ranges(sorted(set(self.codes))))
+
+
+def _ranges(codes: Sequence[int]) -> Iterator[str]:
+    """Yields the codes as people write them: 4xx for all of a class, 400 to 428 for a long row."""
+    start = 0
+    for place, code in enumerate(codes):
+        if place + 1 < len(codes) and codes[place + 1] == code + 1 and (code + 1) % 100:
+            continue
+        run, start = codes[start : place + 1], place + 1
+        if len(run) == 100:
+            yield f"{code // 100}xx"
+        elif len(run) > 3:
+            yield f"{run[0]} to {run[-1]}"
+        else:
+            yield from map(str, run)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ without calling can't be interrupted: it runs on as a daemon until its next call
 
 import asyncio
 import concurrent.futures
+import contextvars
 import threading
 import traceback
 from collections.abc import Callable, Coroutine
@@ -104,7 +105,9 @@ async def in_thread(work: Callable[[Call], R], *, deadline: float) -> R:
             done.set_exception(bridge.reason or _raised_outside(error))
 
     # A daemon: a thread that computes without calling can't be ended, and must not keep the process alive.
-    threading.Thread(target=run, name="bridge", daemon=True).start()
+    # In the check's own context: what is called from there belongs to the check.
+    whole = contextvars.copy_context()
+    threading.Thread(target=lambda: whole.run(run), name="bridge", daemon=True).start()
     try:
         return await asyncio.wrap_future(done)
     finally:

@@ -22,6 +22,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar
 
+from holdfast.check.acts import Acts
 from holdfast.check.answer_timeout import UNANSWERED_AFTER, AnswerTimeout
 from holdfast.check.audit import Audit
 from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSeen, Step
@@ -66,12 +67,16 @@ class Context:
     windows: list[Window] = field(default_factory=list)
     answer_timeout: AnswerTimeout = field(default_factory=AnswerTimeout)
     unanswered: int = 0
+    acts: Acts = field(default_factory=Acts)
+    # Findings after which the check went on (`collect`).
+    found: list[AssertionError] = field(default_factory=list)
     # Set by the driver where the target's state lapses unless the target itself is on time, as leases do. Then an
     # overloaded machine excuses every finding that is not `Unsafe`.
     lapses: bool = False
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self.transcript.exchanged = self.acts.exchanged
         self._further: list[Deployment] = []
         self._queued: list[tuple[float, float]] = []
         self.mark_time()
@@ -105,7 +110,8 @@ class Context:
         if owner not in self.catalogue.requirements:
             raise LookupError(f"arranging({owner!r}): the catalogue has no such row")
         try:
-            yield
+            with self.acts.arranging():
+                yield
         except Unsafe:
             raise
         except AssertionError as finding:
@@ -114,12 +120,28 @@ class Context:
             raise ArrangementFailed(owner, str(finding)) from finding
 
     @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Put around a judgement after which the check can safely go on: a finding fails the check only at its end.
+
+        So one row shows all that is wrong with it, the worst as its headline. Inside `arranging` a finding goes on, as
+        what would follow rests on the arrangement.
+        """
+        try:
+            yield
+        except AssertionError as finding:
+            if self.acts.depth:
+                raise
+            self.found.append(finding)
+            self.transcript.note(f"found: {finding}")
+
+    @contextmanager
     def call(self, full: float) -> Iterator[float]:
         """Put around one call to the target: gives the seconds to wait for its answer, `full` at most.
 
         Notes whether an answer came. Raises Inconclusive where the machine took more than half of `full` for itself.
         """
         began = time.monotonic()
+        self.acts.exchanged()
         try:
             yield self.answer_timeout.of(full)
         except (TimeoutError, asyncio.CancelledError) as end:

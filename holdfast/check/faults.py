@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from holdfast.check.context import Context
-from holdfast.check.finding import Inconclusive
+from holdfast.check.finding import Inconclusive, Unsafe
 from holdfast.target.fault import Fault, FaultPlane, Injected, Option, Strength, Window
 
 # How many schedules can be drawn from one seed of a run; the next seed's follow after them.
@@ -47,7 +47,10 @@ class Faults:
 
     @asynccontextmanager
     async def during(self, kind: str, subject: str, **options: Option) -> AsyncIterator[Window]:
-        """Keeps a fault in force during the block. Raises Inconclusive, even for a finding, if it was not proven."""
+        """Keeps a fault in force during the block. Raises Inconclusive if it was not proven.
+
+        That replaces a finding too, unless it is `Unsafe`, which needs no fault to be one.
+        """
         window = await self.inject(kind, subject, **options)
         try:
             yield window
@@ -116,6 +119,6 @@ class Faults:
 
     @staticmethod
     def _insist(window: Window, found: Exception | None = None) -> None:
-        if not window.proven:
+        if not window.proven and not isinstance(found, Unsafe):
             missing = "; ".join(receipt.seen for receipt in window.receipts if not receipt.proven) or "nothing was seen"
             raise Inconclusive(f"fault not applied: {window.fault.describe()}: {missing}") from found

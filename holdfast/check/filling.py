@@ -1,18 +1,23 @@
 """Fills texts of a descriptor for a check: with the parameters of the call, and the placeholders of the deployment.
 
 A text is filled in one pass, so what a parameter contains is never taken for a placeholder. A parameter wins over a
-placeholder of its name. `{redis}` and `{nodes.a.url}` mean the real addresses here, not a link in front of them: what
-the harness does itself must not suffer from a fault that it has put on a node's link.
+placeholder of its name. `{redis}`, `{nodes.a.url}` and `{stub.gc}` mean the real addresses here, not a link in front of
+them: what the harness does itself must not suffer from a fault that it has put on a node's link.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from holdfast.target.deployment import Deployment
 
 _PLACEHOLDER = re.compile(r"\{([a-z_][a-z0-9_]*)((?:\.[A-Za-z0-9_-]+)*)\}")
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """Returns the names of the placeholders in these texts that have no further part: `{job_id}`, not `{nodes.a}`."""
+    return {match[1] for text in texts for match in _PLACEHOLDER.finditer(text) if not match[2]}
 
 
 class UnknownPlaceholderError(ValueError):
@@ -59,7 +64,7 @@ class Filling:
         if name == "nodes" and (found := self._address(*rest.split(".", 1))):
             return found
         try:
-            return self._deployment.fill(match[0], self._node)
+            return self._deployment.fill(match[0], "" if name == "stub" else self._node)
         except (ValueError, LookupError) as error:
             known = ", ".join(f"{{{each}}}" for each in self._parameters)
             raise UnknownPlaceholderError(

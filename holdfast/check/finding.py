@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
+from holdfast.check.acts import judged
+from holdfast.check.plain import plain
 from holdfast.check.transcript import shortened
 from holdfast.spec.verdict import Kind
 
@@ -41,12 +43,16 @@ class Absent(Finding):
 class Inconclusive(Exception):  # noqa: N818 - a verdict, not an error
     """Raised where nothing can be concluded: too few samples, a fault that was not applied, a stalled machine."""
 
+    # What kept the check from judging, where other checks are kept from it by the same.
+    blocks = ""
+
 
 class ArrangementFailed(Inconclusive):
     """Raised where a step that only prepares the check failed; `owner` is the row that judges such a step."""
 
     def __init__(self, owner: str, cause: str) -> None:
         self.owner = owner
+        self.blocks = f"{owner}, which the arrangement rests on"
         super().__init__(f"arrangement: {cause} (judged by {owner})")
 
 
@@ -55,15 +61,24 @@ class NotApplicable(Exception):  # noqa: N818 - a verdict, not an error
 
 
 class NotObservable(Exception):  # noqa: N818 - a verdict, not an error
-    """Raised where the behaviour may be there but can't be seen; `hook` is the descriptor entry that would show it."""
+    """Raised where the behaviour may be there but can't be seen; `hook` is what would show it.
 
-    def __init__(self, hook: str) -> None:
+    That is an entry of the descriptor, or a call of ours that the target does not offer ("admin calls"). All that is
+    blocked by one cause is told once, so the same cause has the same words; what else there is to say is `detail`.
+    """
+
+    def __init__(self, hook: str, detail: str = "") -> None:
         self.hook = hook
-        super().__init__(f"not observable without {hook}")
+        self.blocks = f"no {hook}"
+        super().__init__(f"not observable without {hook}{f' ({detail})' if detail else ''}")
 
 
 class HarnessError(RuntimeError):
     """Raised where a part of the harness has failed, not the target; the text says which one, and its last words."""
+
+
+class WronglyGiven(HarnessError):  # noqa: N818 - says what is wrong
+    """Raised where what the descriptor gives us (a file, a credential) is missing or wrong; one sentence, and where."""
 
 
 @runtime_checkable
@@ -77,17 +92,13 @@ class Legal(Protocol):
 
 def expect(seen: Any, *legal: Any, why: str = "") -> None:
     """Raises Finding unless `seen` matches an alternative: values by equality, `Legal` objects by their own rule."""
+    judged()
     if not any(_matches(alternative, seen) for alternative in legal):
         late = bool(getattr(seen, "late", False))
-        raise Finding([_describe(alternative) for alternative in legal], _describe(seen), why, late=late)
+        raise Finding([plain(alternative) for alternative in legal], plain(seen), why, late=late)
 
 
 def _matches(alternative: Any, seen: Any) -> bool:
     if isinstance(alternative, Legal):
         return alternative.matches(seen)
     return bool(alternative == seen)
-
-
-def _describe(value: Any) -> str:
-    describe = getattr(value, "describe", None)
-    return str(describe()) if callable(describe) else repr(value)

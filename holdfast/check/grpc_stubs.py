@@ -56,6 +56,8 @@ StreamScript = Callable[[GrpcCall, AsyncIterator[bytes]], AsyncIterator[GrpcRepl
 class GrpcStub(Stub[GrpcCall]):
     """`certificate` is a PEM key and a PEM chain; without it the stub serves clear text."""
 
+    kind = "grpc"
+
     def __init__(self, name: str, certificate: tuple[bytes, bytes] | None = None) -> None:
         super().__init__(name)
         self.scheme = "https" if certificate else "http"

@@ -22,10 +22,14 @@ _NO_CATEGORIES = frozenset({"@scripting", "@admin", "@transaction"})
 
 
 class CallFailedError(RuntimeError):
-    """A call that was not answered as it should be; `lines` is what came back instead."""
+    """A call that was not answered as it should be; `lines` is what came back instead.
 
-    def __init__(self, problem: str, lines: list[str] | None = None) -> None:
+    `refused` means that there was an answer, and that it was a no.
+    """
+
+    def __init__(self, problem: str, lines: list[str] | None = None, *, refused: bool = False) -> None:
         self.lines = lines or []
+        self.refused = refused
         super().__init__(problem)
 
 
@@ -58,7 +62,7 @@ async def call_http(hook: Hook, filling: Filling) -> Reply:
     except (aiohttp.ClientError, OSError) as error:
         raise CallFailedError(f"could not be sent to {url}: {error}") from error
     if not answer.ok:
-        raise CallFailedError(f"was answered {answer.status} {answer.reason} by {url}", text.splitlines())
+        raise CallFailedError(f"was answered {answer.status} {answer.reason} by {url}", text.splitlines(), refused=True)
     return Reply(text)
 
 
@@ -71,7 +75,7 @@ async def call_redis(hook: Hook, filling: Filling, url: str) -> Reply:
             else:
                 found = await _run_commands(hook, filling, wire)
     except ResponseError as refused:
-        raise CallFailedError(f"was refused by Redis: {refused}") from refused
+        raise CallFailedError(f"was refused by Redis: {refused}", refused=True) from refused
     except (RedisError, OSError) as error:
         raise CallFailedError(f"did not reach Redis at {url}: {error}") from error
     # A text is a document written down, as a script answers it; everything else is one already.

@@ -35,6 +35,8 @@ from holdfast.target.deployment import Deployment
 from holdfast.target.hooks import Hook, entry_of
 
 _LAST_LINES = 10
+# How a command ends that could not be run, or was not found.
+_NOT_RUN = (126, 127)
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,16 @@ class Answer:
 
 
 class HookError(HarnessError):
-    """Raised where a hook failed; says which, what it did, how it ended, and its last lines."""
+    """Raised where a hook failed; says which, what it did, how it ended, and its last lines.
 
-    def __init__(self, entry: str, did: str, problem: str, lines: list[str]) -> None:
+    `refused` means that the hook was reached and said no, which it may be right to do.
+    """
+
+    def __init__(self, entry: str, did: str, problem: str, lines: list[str], *, refused: bool = False) -> None:
         self.entry = entry
         self.problem = problem
+        self.lines = lines
+        self.refused = refused
         said = "".join(f"\n  {line}" for line in lines[-_LAST_LINES:])
         super().__init__(f"{entry}: `{did}` {problem}{'; its last lines:' if said else ''}{said}")
 
@@ -126,8 +133,8 @@ class Hooks:
             self._excuse(began, hook)
             raise HookError(hook.entry, hook.says(), f"gave no answer within {hook.timeout:g} s", []) from None
         except (CallFailedError, UnknownPlaceholderError) as failed:
-            lines = failed.lines if isinstance(failed, CallFailedError) else []
-            raise HookError(hook.entry, hook.says(), str(failed), lines) from failed
+            lines, refused = (failed.lines, failed.refused) if isinstance(failed, CallFailedError) else ([], False)
+            raise HookError(hook.entry, hook.says(), str(failed), lines, refused=refused) from failed
 
     async def _run(self, hook: Hook, filling: Filling) -> Reply:
         argv = [filling.text(word) for word in hook.argv]
@@ -138,7 +145,8 @@ class Hooks:
             raise TimeoutError
         if ran.status:
             lines = [*ran.stdout.splitlines()[-_LAST_LINES:], *ran.stderr.splitlines()[-_LAST_LINES:]]
-            raise HookError(hook.entry, shlex.join(argv), f"ended with status {ran.status}", lines)
+            refused = ran.status not in _NOT_RUN
+            raise HookError(hook.entry, shlex.join(argv), f"ended with status {ran.status}", lines, refused=refused)
         return Reply(ran.stdout)
 
     def _store_url(self, hook: Hook) -> str:
@@ -165,7 +173,8 @@ class Hooks:
             if hook.section != "query":
                 return reply.text.strip() or None
         lines = reply.text.splitlines() or ["(nothing)"]
-        raise HookError(hook.entry, hook.says(), "answered something else than one JSON document", lines)
+        problem = "answered something else than one JSON document"
+        raise HookError(hook.entry, hook.says(), problem, lines, refused=True)
 
 
 def own_section(context: Context, name: str, node: str = "") -> Any:

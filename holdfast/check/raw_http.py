@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict
 
 from holdfast.check.context import Context
+from holdfast.check.endings import how_it_ended
 
 _LONGEST_HEAD = 1 << 20
 
@@ -85,7 +86,7 @@ async def exchange(
             async with asyncio.timeout(seconds):
                 return await _read(reader)
     except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.LimitOverrunError) as error:
-        return RawAnswer(note=repr(error))
+        return RawAnswer(note=how_it_ended(error))
     finally:
         writer.transport.abort()
 

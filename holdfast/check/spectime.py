@@ -20,9 +20,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Self, TypeVar
 
+from holdfast.check.acts import judged
 from holdfast.check.context import Context
 from holdfast.check.evidence import JudgedTiming
-from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Elapsed, Judgement, Moment, judge_at_least, judge_at_most, upper_bound
 from holdfast.spec.timings import OURS_TO_WARN, Scaled, Timings
 
@@ -104,6 +105,7 @@ class SpecTime:
                 asked = time.monotonic()
                 value = await condition()
                 if value is not None and value is not False:
+                    judged()
                     return value, Moment(not_yet, time.monotonic())
                 not_yet = asked
                 if time.monotonic() > end + min(give_up, self.held_back(start)):
@@ -118,12 +120,17 @@ class SpecTime:
 
     @contextmanager
     def unless(self, held_back: Callable[[], float], room: float) -> Iterator[None]:
-        """Turns a finding of the block into Inconclusive if `held_back()` is `room` seconds or more by then."""
+        """Turns a finding of the block into Inconclusive if `held_back()` is `room` seconds or more by then.
+
+        What is `Unsafe` stays a finding: no delay explains it.
+        """
         try:
             yield
+        except Unsafe:
+            raise
         except Finding as finding:
             held = held_back()
-            if held < room:
+            if held < room or not finding.excusable:
                 raise
             raise Inconclusive(f"the machine delayed us or the nodes by {held:.2f} s: {finding}") from finding
 
@@ -225,6 +232,7 @@ class SpecTime:
         note: str = "",
     ) -> None:
         """Notes the judgement for the report, whatever it was."""
+        judged()
         self._context.measured.append(
             JudgedTiming(
                 name=scaled.timing.name,

@@ -12,7 +12,8 @@ script answers is recorded too, and refused in the protocol's own way. Every cal
 
 Who owns what: `Stubs` starts a stub on an address that the target reaches (`[harness]` bind and advertise), lends that
 address to the deployment ({stub.gc}, {stub.gc.address}) and closes the stub with the check. A stub keeps its port while
-it is closed: `close` cuts all connections and refuses new ones, as a crash would, and `open` listens again.
+it is closed: `close` cuts all connections and refuses new ones, as a crash would, and `open` listens again. A check
+that needs links (`chaos.partition`, `chaos.latency`) can put faults on the way of one node to the stub: `a-stub.gc`.
 
 Stubs run on the harness's own loop. Where that loop stalls, a stub answers late through no fault of the target; the
 audit knows such stalls, and a finding that is late is excused by them as any other.
@@ -59,6 +60,8 @@ class Stub(Generic[R]):
     """What all stubs have in common; subclasses speak a protocol in `open` and `close`, and call `record`."""
 
     scheme = "http"
+    # What is spoken there, as a key of `urls`, where the scheme does not say it.
+    kind = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -227,5 +230,5 @@ class Stubs:
         port = int(harness.get("ports", {}).get(stub.name, 0)) or deployment.take_port()
         await stub.settle(harness["bind"], harness["advertise"], port, self.context.transcript.received)
         self.context.stack.push_async_callback(stub.close)
-        await deployment.lend(stub.name, stub.url)
+        await deployment.lend(stub.name, stub.url, stub.kind)
         return stub

@@ -25,6 +25,8 @@ _SHORTEST = 8
 _CANDIDATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~+/=-]{7,}")
 _OF_A_CANDIDATE = string.ascii_letters + string.digits + "._~+/=-"
 _LONGEST_LINE = 4000
+# Directions of lines that the target has a part in: sent to it, received from it, received by a peer that we play.
+_EXCHANGES = frozenset("→←⇢")
 
 
 def shortened(text: str, longest: int) -> str:
@@ -113,6 +115,8 @@ class Transcript:
     tail: int = 250
     started: float = field(default_factory=time.monotonic)
     dropped: int = 0
+    # Called for each line that was sent to the target or received from it.
+    exchanged: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self._first: list[Line] = []
@@ -129,6 +133,8 @@ class Transcript:
 
     def add(self, direction: str, words: Words, at: float | None = None) -> None:
         """Adds a line, of now or of an earlier moment that was only learnt of now."""
+        if direction in _EXCHANGES:
+            self.exchanged()
         line = Line((time.monotonic() if at is None else at) - self.started, direction, words)
         if len(self._first) < self.head:
             self._first.append(line)

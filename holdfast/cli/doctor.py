@@ -1,8 +1,7 @@
 """`holdfast doctor`: tries what a descriptor promises and prints what was seen."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,29 +13,22 @@ from redis.backoff import NoBackoff
 
 from holdfast.chaos.toxiproxy import Toxiproxy
 from holdfast.check.observe import Metrics, json_lines
+from holdfast.cli.hook_looks import hook_looks
+from holdfast.cli.looks import Seen, tried
+from holdfast.cli.store_members import store_looks
 from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
+from holdfast.run.first_look import first_look
 from holdfast.run.harness import Harness
 from holdfast.run.stream import Stream
-from holdfast.spec.catalogue import builtin
+from holdfast.spec.catalogue import Catalogue, builtin
 from holdfast.target import preflight
 from holdfast.target.deployment import Deployment, Node, Wanted
 from holdfast.target.descriptor import NodeSpec, Target, load
 from holdfast.target.roles import NODE
 
-_TIMEOUT = 5.0
 # A node says itself within which time it is ready, and is killed first.
 _RESTART_TIMEOUT = 60.0
-
-
-@dataclass(frozen=True)
-class Seen:
-    good: bool
-    what: str
-    detail: str
-
-    def line(self) -> str:
-        return f"  {'ok  ' if self.good else 'FAIL'}  {self.what:<34} {self.detail}"
 
 
 def examine(path: Path, *, disruptive: bool) -> int:
@@ -51,12 +43,15 @@ def examine(path: Path, *, disruptive: bool) -> int:
         except Exception as error:  # noqa: BLE001 - whatever a foreign command does, the user gets one sentence
             print(Seen(False, "start", str(error)).line())
             return 2
-        seen = harness.call(_look(target, deployment, may_disrupt=disruptive or target.startable))
+        wrong = harness.call(first_look(target, catalogue, deployment, harness.audit))
+        seen = [Seen(wrong is None, "files and credentials", wrong or "nothing wrong with them")]
+        seen += harness.call(_look(target, catalogue, deployment, may_disrupt=disruptive or target.startable))
     finally:
         harness.close()
     print("\n".join(one.line() for one in seen))
     _print_capabilities(target)
-    return 0 if all(one.good for one in seen) else 1
+    _print_declared(target, catalogue)
+    return 1 if any(one.good is False for one in seen) else 0
 
 
 def _roles(target: Target) -> str:
@@ -71,49 +66,54 @@ def _print_capabilities(target: Target) -> None:
         print(f"  without {capability}: needs {target.hook(capability)}")
 
 
-async def _look(target: Target, deployment: Deployment, *, may_disrupt: bool) -> list[Seen]:
-    return [seen async for seen in _looks(target, deployment, may_disrupt=may_disrupt)]
+def _print_declared(target: Target, catalogue: Catalogue) -> None:
+    """What the descriptor says of itself, which nobody can try."""
+    for key, reason in target.not_offered.reasons.items():
+        print(f"  not offered: {key} ({target.not_offered.kind_of(key, catalogue)}): {reason}")
+    for name, seconds in target.windows.items():
+        print(f"  may keep silent: {name}, {seconds:g} s")
 
 
-async def _looks(target: Target, deployment: Deployment, *, may_disrupt: bool) -> AsyncIterator[Seen]:
+async def _look(target: Target, catalogue: Catalogue, deployment: Deployment, *, may_disrupt: bool) -> list[Seen]:
+    """Look at everything; hooks before nodes are killed, since they may need what those nodes have."""
+    seen = [one async for one in _looks(target, deployment)]
+    seen += [one async for one in hook_looks(target, catalogue, deployment, may_disrupt=may_disrupt)]
+    if may_disrupt:
+        firsts = [next(spec for spec in target.nodes if spec.role == role) for role in target.roles]
+        for first in firsts:
+            seen += [one async for one in _controls(target, first, deployment.nodes[first.name])]
+    return seen
+
+
+async def _looks(target: Target, deployment: Deployment) -> AsyncIterator[Seen]:
     for spec in target.nodes:
         async for seen in _node_looks(target, deployment, spec):
             yield seen
     if target.observe.get("redis") is not None:
-        yield await _tried("redis", lambda: _ping(deployment))
+        yield await tried("redis", lambda: _ping(deployment))
+    if deployment.store is not None and deployment.store.plan.is_set:
+        async for seen in store_looks(deployment.store):
+            yield seen
     if target.observe.get("events") is not None:
-        yield await _tried("events", lambda: _events(deployment))
+        yield await tried("events", lambda: _events(deployment))
     for link, proxy in target.links.get("proxies", {}).items():
-        yield await _tried(f"link {link}", partial(_proxy, str(target.links["toxiproxy"]), str(proxy)))
-    if may_disrupt:
-        for role in target.roles:
-            first = next(spec for spec in target.nodes if spec.role == role)
-            async for seen in _controls(target, first, deployment.nodes[first.name]):
-                yield seen
+        yield await tried(f"link {link}", partial(_proxy, str(target.links["toxiproxy"]), str(proxy)))
 
 
 async def _node_looks(target: Target, deployment: Deployment, spec: NodeSpec) -> AsyncIterator[Seen]:
     node, what = deployment.nodes[spec.name], _called(target, spec)
     if spec.ready and (spec.start or spec.ready.kind != "log"):  # of others' nodes only later lines of the log are read
-        yield await _tried(f"{what} is ready", partial(_ready, deployment, spec, node))
+        yield await tried(f"{what} is ready", partial(_ready, deployment, spec, node))
     elif not spec.ready:
         for kind, url in node.urls.items():
             if preflight.takes_connections(kind, url):
-                yield await _tried(f"{what} {kind}", partial(_connect, url))
+                yield await tried(f"{what} {kind}", partial(_connect, url))
     if (metrics := target.metrics_of(spec)) and (address := metrics.at(node.urls)):
-        yield await _tried(f"{what} metrics", partial(_metrics, address, deployment.fill(spec.ready_as, node.name)))
+        yield await tried(f"{what} metrics", partial(_metrics, address, deployment.fill(spec.ready_as, node.name)))
 
 
 def _called(target: Target, spec: NodeSpec) -> str:
     return f"node {spec.name}" + (f" ({spec.role})" if target.roles != (NODE,) else "")
-
-
-async def _tried(what: str, look: Callable[[], Awaitable[str]], limit: float = _TIMEOUT) -> Seen:
-    try:
-        async with asyncio.timeout(limit):
-            return Seen(True, what, await look())
-    except Exception as error:  # noqa: BLE001 - the finding is the answer
-        return Seen(False, what, str(error) or type(error).__name__)
 
 
 async def _ready(deployment: Deployment, spec: NodeSpec, node: Node) -> str:
@@ -172,9 +172,9 @@ async def _controls(target: Target, spec: NodeSpec, node: Node) -> AsyncIterator
     allowed = {*spec.hooks} if not target.startable else {"pause", "resume", "kill", "restart"}
     what = _called(target, spec).removeprefix("node ")
     if {"pause", "resume"} <= allowed:
-        yield await _tried(f"pause and resume {what}", lambda: _paused(node))
+        yield await tried(f"pause and resume {what}", lambda: _paused(node))
     if {"kill", "restart"} <= allowed:
-        yield await _tried(f"kill and restart {what}", lambda: _restarted(node), _RESTART_TIMEOUT)
+        yield await tried(f"kill and restart {what}", lambda: _restarted(node), _RESTART_TIMEOUT)
 
 
 async def _paused(node: Node) -> str:

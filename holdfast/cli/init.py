@@ -11,8 +11,8 @@ from holdfast.target.roles import NODE
 from holdfast.target.schema import SECTION_DOC, SECTIONS, Key
 from holdfast.target.settings import Setting
 
-# The one that makes a reference server a mutant; no server of anybody else has it.
-_OURS = "violate"
+# Those that make a reference server a mutant or a stranger; no server of anybody else has them.
+_OURS = {"violate", "stranger"}
 
 
 def commented_descriptor(spec: str) -> str:
@@ -59,7 +59,7 @@ def _spec_lines(section: str, example: Target) -> list[str]:
         case "node":
             return [line for role in example.roles[1:] for line in _further_role(example, role)]
         case "settings":
-            names = [name for name in example.settings if name != _OURS]
+            names = [name for name in example.settings if name not in _OURS]
             return [f"# {name} = {_ways(example.settings[name])}" for name in names]
         case "credentials":
             return [f'# {name} = "env:{name.upper()}"' for name in example.credentials]

@@ -74,6 +74,7 @@ RESULTS = Path("holdfast-results")
     "launcher",
     "redis_url",
     "seed",
+    "stranger",
     results=RESULTS,
 )
 def run(
@@ -90,7 +91,19 @@ def run(
 
 @app.command()
 @takes(
-    *("target", "engine", "seed", "random", "schedule", "time_scale", "results", "repeat", "jobs", "launcher"),
+    *(
+        "target",
+        "engine",
+        "seed",
+        "random",
+        "schedule",
+        "time_scale",
+        "results",
+        "repeat",
+        "jobs",
+        "launcher",
+        "stranger",
+    ),
     results=RESULTS,
 )
 def chaos(
@@ -114,7 +127,7 @@ def chaos(
 
 
 @app.command()
-@takes("time_scale", "violate")
+@takes("time_scale", "violate", "stranger")
 def serve(
     options: RunOptions,
     key: Key,
@@ -130,7 +143,7 @@ def serve(
 
 
 @app.command()
-@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants")
+@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants", jobs=1)
 def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) -> None:
     """Run each deliberately broken server against the checks of its requirement: the kill matrix."""
     from holdfast.cli.mutants import kill_matrix
@@ -161,7 +174,9 @@ def init(
 @app.command()
 def doctor(
     target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
-    disruptive: Annotated[bool, typer.Option("--disruptive", help="also try kill, pause and restart hooks")] = False,
+    disruptive: Annotated[
+        bool, typer.Option("--disruptive", help="also try kill, pause, restart, and hooks that write or give work")
+    ] = False,
     install: Annotated[Tool | None, typer.Option(help="build this tool into the user's cache first, with Go")] = None,
 ) -> None:
     """Try what a descriptor promises and print what was seen."""
@@ -200,12 +215,17 @@ def explain(
 
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
-    """Write every report again from a run's events."""
-    from holdfast.reports.files import write_all
+    """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
+    from holdfast.reports.files import anything_happened, write_all
+    from holdfast.reports.index import INDEX, rewrite, specs_in
 
-    results = write_all(folder)
-    typer.echo(f"wrote results.json, junit.xml, ctrf.json, allure-results and report.html to {folder}")
-    raise typer.Exit(results.exit)
+    several = [] if anything_happened(folder) else specs_in(folder)
+    code = int(rewrite(folder)["exit"]) if several else write_all(folder).exit
+    for place in [folder / key for key in several] or [folder]:
+        typer.echo(f"wrote results.json, junit.xml, ctrf.json, allure-results and report.html to {place}")
+    if several:
+        typer.echo(f"wrote {folder / INDEX}")
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -108,6 +108,7 @@ def _arguments(key: str, options: RunOptions, scenarios: tuple[str, ...], result
         f"--confcutdir={suite}",
         *("-c", os.devnull, "-p", "holdfast.plugin", "-p", "no:terminal"),
         *("-o", f"cache_dir={(results / '.cache').absolute()}", "-o", "python_files=test_*.py"),
+        "--assert=plain",  # a finding has the check's own words, and no expressions of Python below them
         "--import-mode=importlib" if "site-packages" in str(suite) else "--import-mode=prepend",
         *(["-x"] if options.fail_fast else []),
         *(["--lf"] if options.last_failed else []),

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from holdfast.cli.store_members import watched_by, who_leads
 from holdfast.run.harness import Harness
-from holdfast.run.options import RunOptions
+from holdfast.run.options import RunOptions, estranged
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import CatalogueError, builtin
 from holdfast.target.deployment import Deployment, Wanted
@@ -23,7 +24,7 @@ from holdfast.target.roles import NODE, counted
 
 
 def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
-    target = load(builtin_path(key)).at_scale(options.time_scale)
+    target = estranged(load(builtin_path(key)).at_scale(options.time_scale), options.stranger)
     also = _also_broken(key, options.violate) if options.violate else ()
     target = replace(target, nodes=_with_counts(target, nodes))
     return serve_target(target, violate=options.violate, also=also, descriptor=descriptor)
@@ -39,6 +40,7 @@ def serve_target(
         wanted = Wanted("shared", frozenset(), {}, variant=violate or "")
         deployment = harness.lease(wanted, target, target.timings(builtin(target.spec)))
         text = "\n".join(_describe(target, deployment, harness.folder, violate, also)) + "\n"
+        text += "".join(f"# {line}\n" for line in harness.call(_store_lines(deployment)))
         if descriptor:
             descriptor.write_text(text)
         print(text, flush=True)
@@ -114,6 +116,15 @@ def _describe(
     if target.time_scale < 1 and target.scaled_limits:
         yield f"\n[limits]\n{_table(target.scaled_limits)}"
     yield f"\n[dialect]\n{_table({name: value for name, value in target.dialect.items() if '{' not in str(value)})}"
+
+
+async def _store_lines(deployment: Deployment) -> list[str]:
+    """What a descriptor has no key for: the members of a store with replicas or Sentinels."""
+    store = deployment.store
+    if store is None or not store.plan.is_set:
+        return []
+    leads = f"store: {await who_leads(store)}"
+    return [leads, f"sentinels: {watched_by(store)}"] if store.sentinels else [leads]
 
 
 def _filled(deployment: Deployment, value: Any) -> Any:

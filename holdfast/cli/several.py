@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.cli.mistakes import refuse_mistakes
 from holdfast.reports.files import RESULTS, anything_happened, read_results, write_all
-from holdfast.reports.index import INDEX, render
+from holdfast.reports.index import COMMAND, INDEX, write_index
 from holdfast.reports.terminals import Terminals
 from holdfast.reports.text import Json
 from holdfast.reports.together import together
@@ -39,7 +39,7 @@ def run_several(
 ) -> int:
     """Run these specs, each in a runner of its own, and return one exit code; `work` is `run` or `mutants`."""
     began = time.monotonic()
-    jobs = options.jobs
+    jobs = cores() if options.jobs is None else options.jobs
     if jobs < 1:
         raise PlanError(f"--jobs {jobs}: at least one spec has to run")
     orders = _orders(work, keys, options, scenarios, jobs)
@@ -56,9 +56,7 @@ def run_several(
     documents = {key: found for key, folder in folders.items() if (found := _document(folder))}
     problems = {key: text for key in folders if (text := _problem(key, endings, documents, runners.signals.name))}
     document = together(documents, problems, time.monotonic() - began, cpu_seconds(), cores())
-    (options.results or Path()).mkdir(parents=True, exist_ok=True)
-    index = (options.results or Path()) / INDEX
-    index.write_text(render(document), "utf-8")
+    index = write_index(options.results or Path(), document)
     if as_json:
         print(json.dumps(document, ensure_ascii=False))
     else:
@@ -75,6 +73,8 @@ def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tupl
         raise TargetError(f"--target {options.target} is of one spec; name that spec alone")
     parts = _only_of(keys, options.only)
     folder = options.results or Path()
+    for old in (INDEX, COMMAND):  # what is there afterwards is of this run
+        (folder / old).unlink(missing_ok=True)
     orders = []
     for key, only in parts.items():
         asked = replace(options, results=folder / key, only=only, target=None if work == "mutants" else key)
@@ -82,7 +82,7 @@ def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tupl
         asked = replace(asked, overlap=asked.overlap_at(scale, min(jobs, len(parts))))
         if work == "run":
             refuse_mistakes(key, asked)
-        for old in (EVENTS, RESULTS):  # what is there afterwards is of this run
+        for old in (EVENTS, RESULTS):
             (folder / key / old).unlink(missing_ok=True)
         orders.append(Order(work, key, asked, scenarios, argv=tuple(sys.argv[1:])))
     return orders

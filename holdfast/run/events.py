@@ -89,8 +89,19 @@ class DocumentFacts:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A check, or a row, that the run leaves out, and why."""
+
+    id: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class PartPlan:
-    """One part of a row; `status` is planned, not-observable, excluded, not-applicable or outside-profile."""
+    """One part of a row; `status` is planned, not-observable, excluded, not-applicable or outside-profile.
+
+    `left_out` are checks of the part that the profile asks for and this run does without.
+    """
 
     part: int = 1
     needs: list[str] = field(default_factory=list)
@@ -100,6 +111,7 @@ class PartPlan:
     hook: str | None = None
     unseen: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     known: bool = False
 
 
@@ -138,17 +150,12 @@ class LongestCheck:
     planned_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A check that the run's budget leaves out, and why."""
-
-    id: str = ""
-    reason: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlanMade(Event):
-    """What the run promises: announced before the first check, reconciled after the last."""
+    """What the run promises: announced before the first check, reconciled after the last.
+
+    `narrowed` says by which options the run looks at less than the whole suite; empty for a whole run.
+    """
 
     kind_of_event: ClassVar[str] = "plan"
     requirements: int = 0
@@ -160,6 +167,7 @@ class PlanMade(Event):
     planned_sum_s: float | None = None
     longest_check: LongestCheck | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    narrowed: list[str] = field(default_factory=list)
     rows: list[RowPlan] = field(default_factory=list)
     mutants: list[MutantPlan] = field(default_factory=list)
     covered_violations: int = 0
@@ -221,6 +229,9 @@ class CheckFinished(Event):
     isolation: str = ""
     expected: list[str] = field(default_factory=list)
     seen: str | None = None
+    further: list[str] = field(default_factory=list)
+    unsafe: bool = False
+    blocked_by: str | None = None
     transcript: list[TranscriptLine] = field(default_factory=list)
     transcript_dropped: int = 0
     timings: list[JudgedTiming] = field(default_factory=list)

@@ -28,6 +28,7 @@ from holdfast.fixtures.external_redis import ExternalRedis
 from holdfast.fixtures.ground import Ground, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.run.first_look import first_look
 from holdfast.run.job import Job
 from holdfast.run.loops import new_loop
 from holdfast.run.options import FaultEngine, RunOptions
@@ -35,6 +36,7 @@ from holdfast.run.perform import Outcome
 from holdfast.run.scheduler import Scheduler
 from holdfast.run.stream import Stream
 from holdfast.run.tokens import MOST_URGENT, URGENCY, OwnTokens, SharedTokens, Tokens
+from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
 from holdfast.target.deployment import Deployment, Link, Wanted
 from holdfast.target.descriptor import Target
@@ -98,9 +100,13 @@ class Harness:
     def lease(self, wanted: Wanted, target: Target, timings: Timings) -> Deployment:
         return self.call(self._deployments_now().lease(wanted, target, timings))
 
-    def try_target(self, target: Target, timings: Timings) -> None:
-        """Start one copy and give it back, so that a target which can't start fails once and not in every check."""
-        self.call(self._try_target(target, timings))
+    def try_target(self, target: Target, catalogue: Catalogue) -> str | None:
+        """Start one copy and give it back, so that a target which can't start fails once and not in every check.
+
+        Returns what the descriptor gave us wrongly, in one sentence.
+        """
+        found: str | None = self.call(self._try_target(target, catalogue))
+        return found
 
     def run(self, jobs: Sequence[Job], on_done: Watcher | None = None) -> Iterator[tuple[Job, Outcome]]:
         """Outcomes in the order in which checks finish."""
@@ -178,11 +184,16 @@ class Harness:
         for number in range(0 if isinstance(self._tokens, SharedTokens) else self._options.stress):
             await self._guardian.spawn(Command(python="holdfast.fixtures.stress:main"), name=f"stress-{number}")
 
-    async def _try_target(self, target: Target, timings: Timings) -> None:
+    async def _try_target(self, target: Target, catalogue: Catalogue) -> str | None:
         URGENCY.set(MOST_URGENT)  # nothing else of this run can begin before
         deployments = self._deployments_now()
-        with contextlib.suppress(NotObservable):  # then every check says so itself
-            deployment = await deployments.lease(Wanted("shared", frozenset(), {}), target, timings)
+        try:
+            deployment = await deployments.lease(Wanted("shared", frozenset(), {}), target, target.timings(catalogue))
+        except NotObservable:  # then every check says so itself
+            return None
+        try:
+            return await first_look(target, catalogue, deployment, self.audit)
+        finally:
             await deployments.give_back(deployment)
 
     async def _run(self, jobs: Sequence[Job], on_done: Watcher | None) -> None:

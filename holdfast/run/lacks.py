@@ -1,12 +1,22 @@
-"""What a check asks of its deployment that a target can't give: settings, nodes of a role, a start by hand."""
+"""What a check asks of its deployment that a target can't give: settings, nodes of a role, a start by hand, a hook."""
 
 from collections.abc import Mapping
 
 from holdfast.check.verifies import CheckSpec
 from holdfast.target.descriptor import Target
+from holdfast.target.hooks import entry_of
+
+# The reason why a check can't run on a target, and the entry of the descriptor that would mend it.
+Lack = tuple[str, str]
 
 
-def lack(spec: CheckSpec, target: Target) -> tuple[str, str] | None:
+def lacking_hook(spec: CheckSpec, target: Target) -> Lack | None:
+    """Returns the first hook that the check calls and the descriptor does not have."""
+    missing = sorted(spec.hooks - target.hooks.keys())
+    return (f"the descriptor has no {entry_of(missing[0])}", entry_of(missing[0])) if missing else None
+
+
+def lack(spec: CheckSpec, target: Target) -> Lack | None:
     """Returns the reason why the check can't run on this target, and the entry that would mend it; else None."""
     taken = target.settings.keys() if target.startable else set[str]()
     if missing := sorted({name.rpartition(".")[2] for name in spec.settings} - taken):
@@ -16,7 +26,7 @@ def lack(spec: CheckSpec, target: Target) -> tuple[str, str] | None:
     return _lacking_role(spec.nodes, target) if isinstance(spec.nodes, Mapping) else None
 
 
-def _lacking_role(nodes: Mapping[str, int], target: Target) -> tuple[str, str] | None:
+def _lacking_role(nodes: Mapping[str, int], target: Target) -> Lack | None:
     for role, count in nodes.items():
         listed = target.count(role)
         if count and not listed:

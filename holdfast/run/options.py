@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from holdfast.run.plan import Selection
 from holdfast.run.scheduler import overlap_for
 from holdfast.spec.catalogue import seconds
-from holdfast.target.descriptor import Target, builtin_path, load
+from holdfast.target.descriptor import Target, TargetError, builtin_path, load
 
 
 class Level(StrEnum):
@@ -55,7 +55,7 @@ class RunOptions:
     fail_fast: Annotated[bool, Flag("stop at the first failure")] = False
     last_failed: Annotated[bool, Flag("only what failed in the last run")] = False
     repeat: Annotated[int, Flag("run every check N times", "N")] = 1
-    jobs: Annotated[int, Flag("how many specs run at the same time, each in a runner of its own", "N")] = 1
+    jobs: Annotated[int | None, Flag("specs at the same time, each in a runner of its own; one a core", "N")] = None
     stress: Annotated[int, Flag("keep N cores busy meanwhile", "N")] = 0
     overlap: Annotated[int | None, Flag("how many checks wait at the same time", "N")] = None
     budget: Annotated[str | None, Flag("the most telling checks that fit, e.g. 30m", "TIME")] = None
@@ -63,6 +63,9 @@ class RunOptions:
     redis_url: Annotated[str | None, Flag("use this Redis instead of the embedded one", "URL")] = None
     seed: Annotated[int, Flag("of every random draw; the same seed repeats a run", "S")] = 1
     violate: Annotated[str | None, Flag("start the built-in target as this mutant, e.g. AD-RATE-03/1", "ID/n")] = None
+    stranger: Annotated[int | None, Flag("let the built-in target speak in dialects drawn from this seed", "SEED")] = (
+        None
+    )
     scenarios: Annotated[bool, Flag("the chaos scenarios instead of the suite")] = False
     engine: Annotated[FaultEngine, Flag("what scenarios inject faults with")] = FaultEngine.RELAY
     random: Annotated[int, Flag("run N schedules of faults drawn with --seed instead of the named scenarios", "N")] = 0
@@ -95,7 +98,8 @@ class RunOptions:
     def read_target(self, spec: str | None = None) -> Target:
         """The target that was asked for, or the built-in one of this spec, as this run uses it."""
         target = load(_descriptor(self.target or spec or "")).at_scale(self.time_scale).with_profile(self.profile)
-        return target.with_setting("violate", self.violate) if self.violate else target
+        target = target.with_setting("violate", self.violate) if self.violate else target
+        return estranged(target, self.stranger)
 
 
 PYTEST_FLAGS = (
@@ -112,12 +116,22 @@ PYTEST_FLAGS = (
     "overlap",
     "budget",
     "violate",
+    "stranger",
     "scenarios",
     "random",
     "schedule",
     "engine",
     "seed",
 )
+
+
+def estranged(target: Target, seed: int | None) -> Target:
+    """The target whose nodes speak in dialects drawn from this seed, each in its own; as it is without a seed."""
+    if seed is None:
+        return target
+    if "stranger" not in target.settings:
+        raise TargetError(f"--stranger: {target.name} has no setting `stranger`; only the built-in targets take it")
+    return target.with_setting("stranger", f"{seed}:{{node}}")
 
 
 def _descriptor(named: str) -> Path:

@@ -4,7 +4,9 @@ The verdict is found in steps, each a function from what was judged so far to wh
 
 1. The check's coroutine runs to its end, or to its deadline, to which is added what the machine held back. What it
    raises decides: `Finding` and other assertions blame the target, `Inconclusive` and its kin blame nobody, anything
-   else is a bug in Holdfast.
+   else is a bug in Holdfast. Findings after which the check went on (`Context.collect`) count with the last one; the
+   worst is the headline, and nothing else that ends the check hides it. An end without a decisive exchange
+   (`holdfast.check.acts`) is no pass.
 2. A blamed target is excused where we may be the cause: the harness did not move for a second, or the machine lost more
    time in run queues than went by. Findings that no delay can explain (`Unsafe`) are never excused.
 3. A process of ours between the parts of the target (a link, a proxy) that has failed turns what is not a pass into
@@ -16,6 +18,7 @@ is given back. The outcome is put together once, at the end, and never changed.
 """
 
 import asyncio
+import itertools
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -26,7 +29,14 @@ from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
 from holdfast.check.context import Context
 from holdfast.check.evidence import Evidence
-from holdfast.check.finding import LONGEST, Finding, HarnessError, Inconclusive, NotApplicable, NotObservable
+from holdfast.check.finding import (
+    LONGEST,
+    Finding,
+    HarnessError,
+    Inconclusive,
+    NotApplicable,
+    NotObservable,
+)
 from holdfast.check.transcript import shortened
 from holdfast.run.job import Job
 from holdfast.spec.verdict import Kind, Verdict
@@ -68,6 +78,10 @@ class Judged:
     seen: str | None = None
     late: bool = False
     excusable: bool = True
+    # The other findings of the check, a sentence each.
+    further: tuple[str, ...] = ()
+    # What kept the check from judging, in words that are the same for every check that it keeps from it.
+    blocked_by: str = ""
 
     def excused(self, why: str) -> "Judged":
         return replace(self, verdict=Verdict.INCONCLUSIVE, reason=f"{why}: {self.reason}")
@@ -83,6 +97,9 @@ class Outcome:
     kind: Kind | None = None
     expected: tuple[str, ...] = ()
     seen: str | None = None
+    further: tuple[str, ...] = ()
+    blocked_by: str = ""
+    unsafe: bool = False
     started: float = 0.0
     duration: float = 0.0
     evidence: Evidence = field(default_factory=Evidence)
@@ -112,6 +129,9 @@ async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
         kind=judged.kind,
         expected=tuple(redact(text) for text in judged.expected),
         seen=redact(judged.seen) if judged.seen is not None else None,
+        further=tuple(redact(text) for text in judged.further),
+        blocked_by=redact(judged.blocked_by),
+        unsafe=not judged.excusable,
         started=started,
         duration=time.monotonic() - started,
         evidence=context.evidence(transcribed=job.transcribed or judged.verdict is not Verdict.PASS),
@@ -133,22 +153,52 @@ def _context(job: Job, attempt: int, around: Surroundings) -> Context:
     )
 
 
-async def _judge(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one line a verdict
+async def _judge(context: Context, job: Job) -> Judged:
     bad = Verdict.FAIL if job.spec.is_must(job.catalogue) else Verdict.WARN
-    try:
-        await _within(job.deadline, context, _run(context, job.params))
-    except Finding as finding:
+    ended = await _ended(context, job, bad)
+    found = sorted((_blaming(finding, bad) for finding in context.found), key=_worst_first)
+    if not found:
+        return ended
+    texts = tuple(each.reason for each in found)
+    if ended.verdict is Verdict.ERROR:  # nothing about this attempt can be trusted, but what it said is not lost
+        return replace(ended, further=texts)
+    rest = () if ended.verdict is Verdict.PASS else (ended.reason,)
+    return replace(found[0], further=(*texts[1:], *rest))
+
+
+def _blaming(finding: AssertionError, bad: Verdict) -> Judged:
+    if isinstance(finding, Finding):
         expected = tuple(finding.expected)
         return Judged(bad, str(finding), finding.kind, expected, finding.seen, finding.late, finding.excusable)
-    except AssertionError as error:
-        said = shortened("; ".join(line.strip() for line in str(error).splitlines()), LONGEST)
-        return Judged(bad, said, Kind.VIOLATES, (), said)
+    said = shortened(_sentence(finding), LONGEST)
+    return Judged(bad, said or "an assertion without a sentence did not hold", Kind.VIOLATES, (), said or None)
+
+
+def _sentence(finding: AssertionError) -> str:
+    """The check's own words: pytest, where it is run directly, adds the expression and the objects in it below them."""
+    lines = [line.strip() for line in str(finding).splitlines()]
+    own = itertools.takewhile(lambda line: not line.startswith("assert "), lines)
+    return "; ".join(line for line in own if line)
+
+
+def _worst_first(judged: Judged) -> tuple[bool, int]:
+    """What no delay excuses comes first, then what the target does wrong, then what it does not do at all."""
+    return judged.excusable, list(Kind).index(judged.kind or Kind.VIOLATES)
+
+
+async def _ended(context: Context, job: Job, bad: Verdict) -> Judged:  # noqa: PLR0911 - one line a verdict
+    """How the check itself ended; a finding that ends it joins those that were collected."""
+    try:
+        await _within(job.deadline, context, _run(context, job.params))
+    except AssertionError as finding:
+        context.found.append(finding)
+        return Judged(Verdict.PASS)
     except Inconclusive as undecided:
-        return Judged(Verdict.INCONCLUSIVE, str(undecided))
+        return Judged(Verdict.INCONCLUSIVE, str(undecided), blocked_by=undecided.blocks)
     except NotApplicable as unfit:
         return Judged(Verdict.NOT_APPLICABLE, str(unfit))
     except NotObservable as hidden:
-        return Judged(Verdict.NOT_OBSERVABLE, str(hidden))
+        return _hidden(hidden, job)
     except HarnessError as failed:
         return Judged(Verdict.ERROR, str(failed))
     except _Overdue:
@@ -157,7 +207,16 @@ async def _judge(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one l
         return Judged(Verdict.ERROR, traceback.format_exc(limit=-4))
     if context.warnings:
         return Judged(Verdict.WARN, "; ".join(context.warnings), Kind.VIOLATES, late=True)
+    if not context.found and not context.acts.decisive:
+        return Judged(Verdict.INCONCLUSIVE, f"no decisive exchange: {context.acts.describe()}")
     return Judged(Verdict.PASS)
+
+
+def _hidden(hidden: NotObservable, job: Job) -> Judged:
+    """What the descriptor says the target does not offer is no gap in our sight."""
+    if reason := job.target.not_offered.of_cause(hidden.hook):
+        return Judged(Verdict.NOT_APPLICABLE, reason)
+    return Judged(Verdict.NOT_OBSERVABLE, str(hidden), blocked_by=hidden.blocks)
 
 
 def _overdue(context: Context, limit: float, bad: Verdict) -> Judged:
@@ -191,8 +250,8 @@ def _excuse_if_overloaded(judged: Judged, context: Context, began: float) -> Jud
 
 
 async def _blame_ourselves(judged: Judged, context: Context) -> Judged:
-    """A link or proxy process that failed by itself makes whatever was found our error."""
-    if judged.verdict in (Verdict.PASS, Verdict.ERROR):
+    """A link or proxy process that failed by itself makes whatever was found our error, unless nothing excuses it."""
+    if judged.verdict in (Verdict.PASS, Verdict.ERROR) or not judged.excusable:
         return judged
     trouble = await context.deployment.trouble()
     return Judged(Verdict.ERROR, trouble) if trouble else judged
@@ -209,6 +268,7 @@ def _name_deaths(judged: Judged, context: Context) -> Judged:
 
 
 async def _run(context: Context, params: Mapping[str, Any]) -> None:
+    context.acts.begin()
     provided: dict[str, Any] = {name: await context.get(kind) for name, kind in context.spec.provided().items()}
     await context.spec.function(**provided, **params)
 

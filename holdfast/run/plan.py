@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.run.events import DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
-from holdfast.run.lacks import lack
+from holdfast.run.lacks import Lack, lack, lacking_hook
 from holdfast.spec.catalogue import LEVELS, Catalogue, Part, Requirement
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target
-from holdfast.target.hooks import entry_of
+
+NOT_SELECTED = "not selected"
 
 
 class PlanError(ValueError):
@@ -53,7 +54,15 @@ class PlannedPart:
     hook: str | None = None
     unseen: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     known: bool = False
+
+    def without(self, gone: Mapping[str, str]) -> "PlannedPart":
+        """Returns the part without these checks of it, which are left out for the given reasons."""
+        mine = {check: gone[check] for check in self.checks if check in gone}
+        left = tuple(LeftOut(check, reason) for check, reason in mine.items())
+        kept = tuple(check for check in self.checks if check not in mine)
+        return replace(self, checks=kept, left_out=(*self.left_out, *left))
 
     def announced(self) -> PartPlan:
         return PartPlan(
@@ -65,6 +74,7 @@ class PlannedPart:
             hook=self.hook,
             unseen=list(self.unseen),
             checks=list(self.checks),
+            left_out=list(self.left_out),
             known=self.known,
         )
 
@@ -75,6 +85,7 @@ class Plan:
     known: frozenset[str] = frozenset()
     checks: dict[str, CheckSpec] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
+    narrowed: list[str] = field(default_factory=list)
 
 
 def make_plan(
@@ -88,41 +99,30 @@ def make_plan(
 ) -> Plan:
     """`checks` are all checks of the suite by id; `deselected` those that the user left out by name.
 
-    Without `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
+    Of a row that any chosen check looks at, all parts are answered for: what was left out makes it `partial`. Without
+    `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
     """
     _validate(catalogue, checks)
     selection.check(catalogue)
+    inside = {id_: spec for id_, spec in checks.items() if spec.needs(catalogue) <= target.in_profile()}
+    lacks = {id_: found for id_, spec in inside.items() if (found := _lack(spec, target, catalogue))}
+    unchosen = dict.fromkeys(deselected, NOT_SELECTED)
     plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
-    by_claim = _by_claim(checks)
+    by_claim = _by_claim(inside)
     for row in catalogue:
         if not selection.takes(row):
             continue
-        parts = [
-            _without_lacking(_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]), checks, target)
-            for part in row.parts
-        ]
-        parts = [_without_hooks(part, checks, target) for part in parts]
-        parts = [part for part in parts if part.status != "outside-profile"]
-        if deselected or not whole:
-            parts = [part for part in parts if set(part.checks) - deselected]
+        parts = [_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]) for part in row.parts]
+        parts = [_without_lacking(part, lacks) for part in parts if part.status != "outside-profile"]
+        if not whole:
+            parts = [part for part in parts if part.checks]
+        if (deselected or not whole) and not any(set(part.checks) - deselected for part in parts):
+            continue
         if parts:
-            plan.rows[row.id] = parts
-    wanted = {
-        check for parts in plan.rows.values() for part in parts if part.status == "planned" for check in part.checks
-    }
-    seen = target.capabilities() & target.in_profile()
-    plan.checks = {
-        id_: spec for id_, spec in checks.items() if id_ in wanted - deselected and spec.needs(catalogue) <= seen
-    }
-    _keep_only_what_runs(plan)
+            plan.rows[row.id] = [part.without(unchosen) for part in parts]
+    wanted = {check for parts in plan.rows.values() for part in parts for check in part.checks}
+    plan.checks = {id_: spec for id_, spec in checks.items() if id_ in wanted}
     return plan
-
-
-def _keep_only_what_runs(plan: Plan) -> None:
-    for row, parts in plan.rows.items():
-        plan.rows[row] = [
-            replace(part, checks=tuple(check for check in part.checks if check in plan.checks)) for part in parts
-        ]
 
 
 def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[str]) -> PlannedPart:
@@ -130,34 +130,30 @@ def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[st
         return PlannedPart(part, "excluded", row.excluded)
     if not part.needs <= target.in_profile():
         return PlannedPart(part, "outside-profile")
+    if reason := target.not_offered.of_part(row, part):
+        return PlannedPart(part, "not-applicable", reason)
     if missing := part.needs - target.capabilities():
         return _blind(row, part, target, missing)
     known = any(entry.id == row.id and entry.part == part.number for entry in target.known_failures)
     return PlannedPart(part, "planned", checks=tuple(checks), known=known)
 
 
-def _without_lacking(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
+def _lack(spec: CheckSpec, target: Target, catalogue: Catalogue) -> Lack | None:
+    """Returns why a check of the profile can't run on this target, and the entry that would mend it; else None."""
+    if missing := spec.needs(catalogue) - target.capabilities():
+        return f"the target gives no {', '.join(sorted(missing))}", target.hook(min(missing))
+    if found := lack(spec, target):
+        return found
+    return lacking_hook(spec, target)
+
+
+def _without_lacking(part: PlannedPart, lacks: Mapping[str, Lack]) -> PlannedPart:
     """A check that asks for what the target can't give (another setting, a role) is blind; another may still run."""
-    lacks = {check: lack(checks[check], target) for check in part.checks}
-    runnable = tuple(check for check in part.checks if not lacks[check])
-    if part.status != "planned" or not part.checks or runnable == part.checks:
-        return part
-    if runnable:
-        return replace(part, checks=runnable)
-    reason, hook = next(found for found in lacks.values() if found)
-    return PlannedPart(part.part, "not-observable", reason, hook)
-
-
-def _without_hooks(part: PlannedPart, checks: Mapping[str, CheckSpec], target: Target) -> PlannedPart:
-    """A check that calls a hook needs the descriptor to have it; without it, it is blind."""
-    missing = {check: sorted(checks[check].hooks - target.hooks.keys()) for check in part.checks}
-    runnable = tuple(check for check in part.checks if not missing[check])
-    if part.status != "planned" or not part.checks or runnable == part.checks:
-        return part
-    if runnable:
-        return replace(part, checks=runnable)
-    entry = entry_of(next(names[0] for names in missing.values()))
-    return PlannedPart(part.part, "not-observable", f"the descriptor has no {entry}", entry)
+    blind = [check for check in part.checks if check in lacks]
+    if blind and len(blind) == len(part.checks):
+        reason, hook = lacks[blind[0]]
+        return PlannedPart(part.part, "not-observable", reason, hook)
+    return part.without({check: lacks[check][0] for check in blind})
 
 
 def _blind(row: Requirement, part: Part, target: Target, missing: frozenset[str]) -> PlannedPart:
@@ -208,6 +204,7 @@ def announced(plan: Plan, catalogue: Catalogue, timings: Timings, overlap: int) 
         planned_sum_s=round(total, 1),
         longest_check=LongestCheck(longest, round(planned[longest], 1)) if longest else None,
         left_out=plan.left_out,
+        narrowed=plan.narrowed,
         rows=[_row_plan(catalogue, id_, parts, id_ in plan.known) for id_, parts in plan.rows.items()],
     )
 
@@ -235,18 +232,19 @@ def _row_plan(catalogue: Catalogue, id_: str, parts: Sequence[PlannedPart], know
 def within_budget(plan: Plan, planned: Callable[[CheckSpec], float], budget: float, overlap: int) -> Plan:
     """Keep the most telling checks that fit: those that settle the most rows per planned second come first."""
     order = sorted(plan.checks.items(), key=lambda item: -len(item[1].claims) / (1 + planned(item[1])))
-    kept: dict[str, CheckSpec] = {}
+    gone: dict[str, str] = {}
     spent = 0.0
     for id_, spec in order:
         if planned(spec) <= budget and spent + planned(spec) <= budget * overlap:
-            kept[id_] = spec
             spent += planned(spec)
         else:
-            plan.left_out.append(LeftOut(id_, f"over the budget of {budget:g} s"))
-    plan.checks = {id_: spec for id_, spec in plan.checks.items() if id_ in kept}
+            gone[id_] = f"over the budget of {budget:g} s"
+    plan.left_out += [LeftOut(id_, reason) for id_, reason in gone.items()]
+    plan.checks = {id_: spec for id_, spec in plan.checks.items() if id_ not in gone}
     for row, parts in list(plan.rows.items()):
-        plan.rows[row] = [part for part in parts if part.status != "planned" or set(part.checks) & kept.keys()]
-        if not plan.rows[row]:
-            del plan.rows[row]
-    _keep_only_what_runs(plan)
+        left = [part.without(gone) for part in parts]
+        if any(part.checks for part in parts) and not any(part.checks for part in left):
+            del plan.rows[row]  # none of its checks fits, so the run does not answer for it
+        else:
+            plan.rows[row] = left
     return plan

@@ -14,15 +14,20 @@ each other:
 
 Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
 taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is
-never tried again. The scheduler owns the deployments that it leased and gives each of them back, also those of a check
-that is cancelled because its mutant has been killed already.
+never tried again. The second attempt waits until every check has had its first one, and few of them run at a time: most
+first attempts were inconclusive because the machine had too much to do, and at once it would still have.
+
+The scheduler owns the deployments that it leased and gives each of them back, also those of a check that is cancelled
+because its mutant has been killed already.
 """
 
 import asyncio
+import contextlib
 import datetime as dt
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
@@ -41,11 +46,18 @@ OVERLAP_SCALED, OVERLAP_SPEC_TIME = 24, 96
 # Of several runners each takes fewer: together they would otherwise do at once what the machine bears over time.
 OVERLAP_BESIDE = 16
 STORMS_A_CORE = 5
+# Second attempts at a time: they are to find the machine calmer than the first ones did.
+AGAIN_AT_ONCE = 4
 # The next check begins when the loop has come to rest, or after this long.
 START_AT_LATEST = 0.5
 
 
 Done = Callable[[Job, Outcome], None]
+_Key = tuple[str, str, int]
+
+
+def _key(job: Job) -> _Key:
+    return job.check, job.variant, job.repeat
 
 
 def overlap_for(scale: float, *, storms: bool = False, runners: int = 1) -> int:
@@ -74,13 +86,18 @@ class Scheduler:
         self._waiting_lane = asyncio.Semaphore(overlap)
         self._tokens = tokens or OwnTokens()
         self._door = asyncio.Lock()
+        self._untried: set[_Key] = set()
+        self._all_tried = asyncio.Event()
+        self._again_lane = asyncio.Semaphore(AGAIN_AT_ONCE)
         self._answer_timeouts: defaultdict[tuple[str, str], AnswerTimeout] = defaultdict(AnswerTimeout)
         self._done = done or (lambda _job, _outcome: None)
-        self.tasks: dict[tuple[str, str, int], asyncio.Task[Outcome]] = {}
+        self.tasks: dict[_Key, asyncio.Task[Outcome]] = {}
 
     async def run(self, jobs: Sequence[Job]) -> None:
         rest = sorted(jobs, key=lambda job: (job.repeat, -job.planned))
-        tasks = [self._tracked(job, self._in_slot(job)) for job in rest if not job.needs_all]
+        overlapped = [job for job in rest if not job.needs_all]
+        self._untried = {_key(job) for job in overlapped}
+        tasks = [self._tracked(job, self._overlapped(job)) for job in overlapped]
         await asyncio.gather(*tasks, return_exceptions=True)
         alone = [job for job in rest if job.needs_all]
         if alone and tasks:
@@ -90,7 +107,7 @@ class Scheduler:
 
     async def _alone(self, job: Job) -> None:
         """A mutant's last check may be cancelled by its own verdict; the run goes on."""
-        await asyncio.gather(self._tracked(job, self._run_one(job)), return_exceptions=True)
+        await asyncio.gather(self._tracked(job, self._by_itself(job)), return_exceptions=True)
 
     def cancel_variant(self, variant: str) -> None:
         """A mutant that was killed needs no further checks."""
@@ -100,25 +117,49 @@ class Scheduler:
 
     def _tracked(self, job: Job, work: Awaitable[Outcome]) -> asyncio.Task[Outcome]:
         task = asyncio.ensure_future(work)
-        self.tasks[(job.check, job.variant, job.repeat)] = task
+        self.tasks[_key(job)] = task
+        task.add_done_callback(lambda _ended: self._tried(_key(job)))  # also if it was cancelled
         return task
 
-    async def _in_slot(self, job: Job) -> Outcome:
+    async def _overlapped(self, job: Job) -> Outcome:
+        """One attempt beside others, and one more, visibly, when the first was inconclusive."""
         URGENCY.set(job.planned)
-        if job.weight:
-            async with self._tokens.place("work", job.weight):
-                return await self._run_one(job)
-        async with self._waiting_lane:
-            async with self._door:
-                await self._audit.calm(START_AT_LATEST)
-            return await self._run_one(job)
+        async with self._slot(job):
+            outcome = await self._attempt(job, 1)
+        self._tried(_key(job))
+        if outcome.verdict is not Verdict.INCONCLUSIVE:
+            return self._final(job, outcome)
+        self._report(job, outcome, final=False)
+        await self._all_tried.wait()
+        async with self._again_lane:
+            return self._final(job, await self._attempt(job, 2))
 
-    async def _run_one(self, job: Job) -> Outcome:
-        """One attempt, and one more, visibly, when the first was inconclusive. A fail is never tried again."""
+    async def _by_itself(self, job: Job) -> Outcome:
+        """The same for a check that nothing runs beside."""
         outcome = await self._attempt(job, 1)
         if outcome.verdict is Verdict.INCONCLUSIVE:
             self._report(job, outcome, final=False)
             outcome = await self._attempt(job, 2)
+        return self._final(job, outcome)
+
+    @contextlib.asynccontextmanager
+    async def _slot(self, job: Job) -> AsyncIterator[None]:
+        """Have a place for a first attempt, in the lane that fits the check."""
+        if job.weight:
+            async with self._tokens.place("work", job.weight):
+                yield
+            return
+        async with self._waiting_lane:
+            async with self._door:
+                await self._audit.calm(START_AT_LATEST)
+            yield
+
+    def _tried(self, key: _Key) -> None:
+        self._untried.discard(key)
+        if not self._untried:
+            self._all_tried.set()
+
+    def _final(self, job: Job, outcome: Outcome) -> Outcome:
         self._report(job, outcome, final=True)
         return outcome
 
@@ -142,16 +183,19 @@ class Scheduler:
         try:
             await lease()
         except NotObservable as hidden:
-            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden))
+            return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden), blocked_by=hidden.blocks)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
             return Outcome.error(attempt, f"the deployment did not start: {error}")
         try:
             outcome = await perform(job, attempt, self._surroundings(job, leased[0], lease))
         finally:
             trouble = await asyncio.shield(self._give_back(leased))
-        if trouble and outcome.verdict is not Verdict.ERROR:
-            return Outcome.error(attempt, f"the deployment could not be taken down: {trouble}")
-        return outcome
+        if not trouble or outcome.verdict is Verdict.ERROR:
+            return outcome
+        untidy = f"the deployment could not be taken down: {trouble}"
+        if outcome.unsafe:  # nothing that happens afterwards takes it back
+            return replace(outcome, further=(*outcome.further, untidy))
+        return Outcome.error(attempt, untidy)
 
     async def _give_back(self, leased: Sequence[Deployment]) -> str:
         """Give all of them back; what kept one from being taken down whole comes back as text."""
@@ -193,6 +237,9 @@ class Scheduler:
                 isolation=job.spec.isolation,
                 expected=list(outcome.expected),
                 seen=outcome.seen,
+                further=list(outcome.further),
+                blocked_by=outcome.blocked_by or None,
+                unsafe=outcome.unsafe,
                 transcript=list(evidence.transcript),
                 transcript_dropped=evidence.dropped,
                 timings=list(evidence.timings),

@@ -20,6 +20,7 @@ from holdfast.run.cost import cores, cpu_seconds
 from holdfast.run.events import Purpose, RunAudit, RunFinished
 from holdfast.run.harness import Harness
 from holdfast.run.jobs import jobs_of
+from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
 from holdfast.run.perform import Outcome
 from holdfast.run.plan import Plan, PlanError, announced, make_plan, within_budget
@@ -59,17 +60,21 @@ class CheckSession:
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
         """`checks` are those that were collected; the others were left out by the user too, by file or node id."""
         options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
-        collected = {id_.partition("[")[0] for id_ in checks}
-        suite = checks_of(self.target.spec, scenarios=options.scenarios)
-        others = {id_: spec for id_, spec in suite.items() if id_ not in collected}
+        others = {} if options.scenarios else self._not_collected(checks)
         everything, left_out = {**others, **checks}, deselected | others.keys()
         whole = not options.scenarios
         self._plan = make_plan(self.catalogue, self.target, everything, options.selection, left_out, whole=whole)
         if options.budget_s:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
+        self._plan.narrowed = narrowed(options, left_out, budget=bool(self._plan.left_out))
         if not self._plan.rows:
             raise PlanError("no requirement is left to run; holdfast requirements lists what there is")
         return frozenset(self._plan.checks)
+
+    def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:
+        """The checks of the suite that were left out by file or node id."""
+        collected = {id_.partition("[")[0] for id_ in checks}
+        return {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
 
     def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         """The ids of checks as all their repeats have ended."""
@@ -125,12 +130,12 @@ class CheckSession:
                 yield job.check
 
     def _start_once(self, harness: Harness) -> None:
-        if not self.target.startable:
-            return
         try:
-            harness.try_target(self.target, self.timings)
+            problem = harness.try_target(self.target, self.catalogue)
         except Exception as error:
             raise CannotRunError(f"{self.target.name} does not start: {error}") from error
+        if problem:
+            raise CannotRunError(problem)
 
     def _announce(self) -> None:
         options = self.options

@@ -6,7 +6,9 @@ was planned for it passed. The order says what a reader must see first. `error` 
 itself failed, and then nothing else about the row can be trusted; `fixed` (a listed failure that now passes) is red
 until the list is corrected; `inconclusive` hides behind `warn` and `known` but still stops the run from being green.
 
-The exit code answers one question each: 1, did anything fail; 2, could anything not be judged; 0, neither.
+The exit code answers one question each: 1, did anything fail; 2, could anything not be judged; 0, neither. A row of the
+profile that could not be observed was not judged; where the target does without it, its descriptor says so
+(`[not_offered]`), and the row is `not-applicable`.
 """
 
 from collections.abc import Iterable
@@ -35,7 +37,8 @@ class Kind(StrEnum):
 
 WORST_FIRST: tuple[Verdict, ...] = tuple(Verdict)
 
-_UNDECIDED = frozenset({Verdict.INCONCLUSIVE, Verdict.ERROR})
+UNDECIDED = frozenset({Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.NOT_OBSERVABLE})
+_BLIND = frozenset({Verdict.NOT_OBSERVABLE, Verdict.NOT_APPLICABLE})
 _RED = frozenset({Verdict.FAIL, Verdict.FIXED})
 
 
@@ -47,10 +50,11 @@ def fold(verdicts: Iterable[Verdict]) -> Verdict:
 def fold_parts(main: Verdict, extras: Iterable[Verdict]) -> Verdict:
     """Returns a row's verdict from those of its parts.
 
-    `partial` if the main part passed and an extra part could not be observed: most of the row was judged.
+    `partial` if the main part passed and an extra part could not be observed, or is not offered: most of the row was
+    judged.
     """
     extra = list(extras)
-    if main is Verdict.PASS and (blind := [v for v in extra if v is Verdict.NOT_OBSERVABLE]):
+    if main is Verdict.PASS and (blind := [v for v in extra if v in _BLIND]):
         return fold([Verdict.PARTIAL, *(v for v in extra if v not in blind)])
     return fold([main, *extra])
 
@@ -60,6 +64,6 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
     seen = set(verdicts)
     if seen & _RED:
         return 1
-    if not seen or seen & _UNDECIDED:
+    if not seen or seen & UNDECIDED:
         return 2
     return 0

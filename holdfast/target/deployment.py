@@ -280,8 +280,12 @@ class Deployment(Protocol):
         `Node.configure`. Only a deployment of the check's own takes further nodes.
         """
 
-    async def lend(self, name: str, url: str) -> None:
-        """Makes the address of a stub of ours known to nodes that start from now on: {stub.NAME}."""
+    async def lend(self, name: str, url: str, kind: str = "") -> None:
+        """Makes the address of a stub of ours known to nodes that start from now on: {stub.NAME}.
+
+        Where the check needs links, each node that is told of it gets a link to it, `a-stub.NAME`. `kind` is a key as
+        in `urls` (`grpc`, `quic`) where the URL does not say what is spoken.
+        """
 
     def take_port(self) -> int:
         """Returns a free port, which is the caller's until the deployment stops."""

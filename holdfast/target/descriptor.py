@@ -28,9 +28,10 @@ from holdfast import rooms
 from holdfast.spec.capability import HOOK, PROFILES, Capability, OwnCapability, in_profile
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, builtin_keys, seconds
 from holdfast.spec.timings import Timings
-from holdfast.target import roles, schema, store
+from holdfast.target import not_offered, roles, schema, store
 from holdfast.target.hooks import Hook, read_hooks
 from holdfast.target.known_failure import KnownFailure, read_known_failure
+from holdfast.target.not_offered import NotOffered
 from holdfast.target.ready import Ready, read_ready
 from holdfast.target.roles import NODE, Listener, NodeSpec, Start
 from holdfast.target.settings import Setting, read_setting
@@ -84,6 +85,9 @@ class Target:
     # Hooks by `section.name`, and the sections that only this spec has.
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # How long this target may keep silent before it answers, in real seconds, by names that its driver knows.
+    windows: Mapping[str, float] = field(default_factory=dict)
+    not_offered: NotOffered = field(default_factory=NotOffered)
 
     @property
     def startable(self) -> bool:
@@ -210,7 +214,10 @@ def load(path: Path, catalogue: Catalogue | None = None) -> Target:
     except tomllib.TOMLDecodeError as error:
         raise TargetError(f"{path}: not valid TOML: {error}") from error
     known = catalogue or _catalogue_of(data)
-    if found := list(schema.problems(data, *((known.sections, known.hooks) if known else ()))):
+    found = list(schema.problems(data, *((known.sections, known.hooks) if known else ())))
+    if known and not found:
+        found = list(not_offered.problems(data.get("not_offered", {}), known))
+    if found:
         raise TargetError("\n".join(f"{path}: {problem}" for problem in found))
     try:
         return _read(data, path, known or builtin(data["target"]["spec"]))
@@ -257,6 +264,8 @@ def _read(data: dict[str, Any], path: Path, catalogue: Catalogue) -> Target:
         ),
         hooks=read_hooks(data, path.parent),
         own={section.name: section.read(data.get(section.name, {})) for section in catalogue.sections},
+        windows={name: _window(name, text) for name, text in data.get("windows", {}).items()},
+        not_offered=NotOffered(data.get("not_offered", {})),
     )
     _check_references(target)
     return target
@@ -363,6 +372,13 @@ def _start(value: Any) -> Start | None:
             return Start(python=entry, args=tuple(str(word) for word in value.get("args", ())))
         case _:
             raise ValueError('[[node]] start: write a command, or { python = "package.module:function", args = [] }')
+
+
+def _window(name: str, text: Any) -> float:
+    try:
+        return seconds(text)
+    except (ValueError, CatalogueError, AttributeError, TypeError) as error:
+        raise ValueError(f'[windows] {name}: {text!r} is no duration; write {name} = "45s"') from error
 
 
 def _entry_point(name: str, value: Any) -> str:

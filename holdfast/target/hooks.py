@@ -20,7 +20,7 @@ takes the parameter's own type. This module only reads; `holdfast.check.hooks` f
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,13 @@ class Hook:
         """The entry of the descriptor, as messages name it."""
         return entry_of(f"{self.section}.{self.name}")
 
+    def texts(self) -> Iterator[str]:
+        """All of its texts that may hold placeholders."""
+        yield from (*self.argv, *self.env.values(), self.url, *self.headers.values(), self.cert)
+        yield from (word for command in self.commands for word in command)
+        yield from (*self.script.keys, *self.script.args) if self.script else ()
+        yield from _texts_in(self.body)
+
     def says(self) -> str:
         """What it does, in one line, with its placeholders."""
         match self.kind:
@@ -83,6 +90,14 @@ class Hook:
                 return f"script {self.script.file.name}"
             case _:
                 return "; ".join(shlex.join(command) for command in self.commands)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(each)
 
 
 def entry_of(name: str) -> str:

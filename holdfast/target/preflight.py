@@ -5,6 +5,7 @@ import socket
 from urllib.parse import urlsplit
 
 from holdfast.target.descriptor import Target
+from holdfast.target.given import wrong_file
 
 _TIMEOUT = 3.0
 _PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}
@@ -13,8 +14,8 @@ _DATAGRAMS = {"udp", "quic", "h3", "wt", "webtransport"}
 
 
 def not_there(target: Target) -> str | None:
-    """Returns what is missing and how to correct it; None if the target is there."""
-    return no_program(target) or nothing_listens(target)
+    """Returns what is missing and how to correct it; None if the target is there, with what we need to talk to it."""
+    return no_program(target) or wrong_file(target) or nothing_listens(target)
 
 
 def no_program(target: Target) -> str | None:

@@ -119,7 +119,9 @@ SECTIONS: dict[str, dict[str, Key]] = {
     "timings": {},
     "limits": {},
     "scaled": {"limits": Key((dict,), "limits that hold only while time_scale is below 1")},
+    "windows": {},
     "dialect": {},
+    "not_offered": {},
     "known_failures": {},
 }
 
@@ -139,9 +141,14 @@ SECTION_DOC = {
     "seed": "Records that the suite writes into the target's store, also while no node runs; same three kinds.",
     "links": "Proxies that are already between the target's parts, e.g. in its containers' own network.",
     "harness": "Where the target can reach Holdfast; loopback unless stated.",
-    "timings": 'Durations in which the target differs from the catalogue, e.g. grace = "30s".',
+    "timings": "Durations in which the target differs from the catalogue, in the spec's own time: they are scaled with "
+    'time_scale, e.g. grace = "30s".',
     "limits": "Counts in which the target differs from the catalogue.",
     "scaled": "What holds only in a run that is faster than the spec's own time.",
+    "windows": "How long the target may keep silent before it answers, where it states longer than the suite would "
+    'wait, e.g. leave = "45s"; real seconds at every time scale.',
+    "not_offered": 'What the target does without: "ID", "ID#part", a group, a capability, or a cause that a run names '
+    '("admin calls") = "why". Its rows are not-applicable; without one, a row that nobody can observe makes exit 2.',
     "dialect": "Spelling on the wire and optional features.",
     "known_failures": '"ID" or "ID#part" = { reason = "…", link = "…", expires = 2027-01-31 }',
 }

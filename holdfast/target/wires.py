@@ -16,7 +16,7 @@ says it, except for two things that hide behind `http` and `https`: gRPC and Web
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -107,7 +107,12 @@ def told_urls(target: Target) -> frozenset[str]:
 
 def told_stubs(node: NodeSpec, target: Target) -> frozenset[str]:
     """Returns the stubs whose addresses this node is told."""
-    return frozenset(name for text in _texts_of(node, target) for name in _STUB.findall(text))
+    return stubs_in(_texts_of(node, target))
+
+
+def stubs_in(texts: Iterable[str]) -> frozenset[str]:
+    """Returns the stubs that these texts name."""
+    return frozenset(name for text in texts for name in _STUB.findall(text))
 
 
 def told_sentinels(node: NodeSpec, target: Target) -> bool:

@@ -29,6 +29,7 @@ class Node(Background):
     def __init__(self, settings: Settings, components: Components) -> None:
         super().__init__()
         self.settings = components.settings(settings)
+        self.speech = components.speech
         self.rules = components.rules(self.settings)
         self.identity = components.identity(self.settings.auth_secret, self.settings.admin_token)
         self.events = components.events(self, sys.stdout.buffer)
@@ -50,9 +51,7 @@ class Node(Background):
     async def run(self) -> None:
         """Serves until a signal or a failed background task stops it; comes up also while Redis is away."""
         self.stop_on_signals()
-        runner = web.ServerRunner(
-            web.Server(self.http.handle, access_log=None), shutdown_timeout=self.settings.attempt_deadline
-        )
+        runner = web.ServerRunner(self.speech.server(self.http.handle), shutdown_timeout=self.settings.attempt_deadline)
         await runner.setup()
         self.start()
         await self.link.first(FIRST_REDIS_SECONDS)
@@ -75,7 +74,9 @@ class Node(Background):
         if settings.tls:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
-            await web.TCPSite(runner, settings.host, settings.tls_port, ssl_context=context).start()
+            await web.TCPSite(
+                runner, settings.host, settings.tls_port, ssl_context=self.speech.listener(context)
+            ).start()
 
     async def stop(self, runner: web.ServerRunner) -> None:
         """Stops the node.
@@ -105,6 +106,7 @@ PROGRAM = Program(
     components=Components,
     node=Node,
     mutants="holdfast.reference.admission.mutants",
+    stranger="holdfast.reference.admission.stranger",
     loop=_run,
     hint="Is the port taken, or a TLS file missing?",
 )

@@ -14,6 +14,8 @@ order, so an undo never overtakes what it undoes. On a new connection `on_connec
 3. `put_right` runs `restore` for every live socket: its heartbeats could not be written and must not count as
    silence, and a Redis that came back empty gets its sessions back before it admits others into their slots.
 4. The janitor is held for one interval, so that the other nodes get as far too before any session is judged.
+5. Debts that arose during all this are paid: no other connection would pay them before the next outage. After the last
+   one nothing else runs until the connection is open to everybody, so none is forgotten in between.
 
 Only then may anybody else use the connection (redislink.py). Until then, requests are refused as during the outage.
 
@@ -56,10 +58,8 @@ class Recovery:
         self.node.spawn(self._pay_now(debt))
 
     async def _pay_now(self, debt: Debt) -> None:
-        try:
+        with suppress(RedisAway):  # stays owed; on_connect pays it
             await self._pay(debt, self.node.link.call)
-        except RedisAway:
-            return  # stays owed; on_connect pays it
 
     async def _pay(self, debt: Debt, call: Call) -> None:
         answer = await self.node.store.run(debt.script, debt.facts, call)
@@ -72,9 +72,14 @@ class Recovery:
     async def on_connect(self, call: Call) -> None:
         """Prepares a new connection before anybody else uses it: undoes late work and puts live sockets right."""
         await self.node.store.prepare(call)
-        for debt in list(self._debts):
-            await self._pay(debt, call)
+        await self._pay_all(call)
         await self.put_right(call)
+        await self._pay_all(call)
+
+    async def _pay_all(self, call: Call) -> None:
+        """Pays what is owed, and what comes to be owed meanwhile; returns without a pause after the last."""
+        while self._debts:
+            await self._pay(next(iter(self._debts)), call)
 
     async def put_right(self, call: Call) -> None:
         """Writes the heartbeats of live sockets again before any janitor looks."""

@@ -29,6 +29,7 @@ class Node(Background):
     def __init__(self, settings: Settings, components: Components) -> None:
         super().__init__()
         self.settings = components.settings(settings)
+        self.speech = components.speech
         self._loops: list[asyncio.Task[Any]] = []
         self.clock = components.clock()
         self.events = components.events(self.settings.self_endpoint)
@@ -78,8 +79,7 @@ class Node(Background):
         await self.boot.join()
         await self.loop.announce_here()
         await self.election.refresh()
-        server = web.Server(self.http.handle, access_log=None)
-        runner = web.ServerRunner(server, shutdown_timeout=LAST_ANSWERS_SECONDS)
+        runner = web.ServerRunner(self.speech.server(self.http.handle), shutdown_timeout=LAST_ANSWERS_SECONDS)
         await runner.setup()
         try:
             await self.listen(runner)
@@ -91,7 +91,7 @@ class Node(Background):
             await runner.cleanup()
 
     async def listen(self, runner: web.ServerRunner) -> None:
-        context = self.identity.listener(self.trusted)
+        context = self.speech.listener(self.identity.listener(self.trusted))
         await web.TCPSite(runner, *self.settings.address, ssl_context=context, backlog=1024).start()
 
     def start_loops(self) -> None:
@@ -111,6 +111,7 @@ PROGRAM = Program(
     components=Components,
     node=Node,
     mutants=MUTANTS,
+    stranger="holdfast.reference.lockd.stranger",
     # Not on uvloop (0.23): it closes the descriptor of a reset TLS call twice, and the second time it may belong to
     # another connection.
     loop=asyncio.run,

@@ -109,13 +109,13 @@ class Peers:
         return self._sessions[certificate]
 
     def open_session(self, certificate: str) -> aiohttp.ClientSession:
-        settings, bundle = self.node.settings, self.node.identity.bundle
+        settings, bundle, speech = self.node.settings, self.node.identity.bundle, self.node.speech
         if bundle is None:
-            return aiohttp.ClientSession(connector=aiohttp.TCPConnector(keepalive_timeout=KEPT_SECONDS, limit=0))
+            return aiohttp.ClientSession(connector=speech.connector(keepalive_timeout=KEPT_SECONDS, limit=0))
         if certificate == "client":
             bundle = load_bundle(Path(settings.tc_client_bundle))
         context = client_context(bundle, (*self.node.trusted, *self.node.identity.bundle.authorities))  # type: ignore[union-attr]  # seen above
-        connector = aiohttp.TCPConnector(ssl=context, keepalive_timeout=KEPT_SECONDS, limit=0)
+        connector = speech.connector(ssl=context, keepalive_timeout=KEPT_SECONDS, limit=0)
         return aiohttp.ClientSession(connector=connector, trust_env=True)
 
 

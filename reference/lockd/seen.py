@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.reference.lockd.wire import whole
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -15,9 +17,10 @@ class Seen:
 def read_seen(body: Any) -> Seen:
     """Reads a peer's answer; one of the wrong form counts as empty, since peers are trusted no more than callers."""
     texts = [body.get(name) or "" for name in ("leader_id", "leader_endpoint")]
-    numbers = [body.get(name) or 0 for name in ("term", "expires_at")]
+    numbers = [whole(body.get(name)) for name in ("term", "expires_at")]
     if not all(isinstance(each, str) for each in texts):
         return Seen()
-    if not all(isinstance(each, int) and each >= 0 for each in numbers):
+    term, expires_at = numbers
+    if term is None or expires_at is None or term < 0 or expires_at < 0:
         return Seen()
-    return Seen(texts[0], texts[1], numbers[0], numbers[1])
+    return Seen(texts[0], texts[1], term, expires_at)

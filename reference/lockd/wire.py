@@ -52,12 +52,19 @@ def text_of(body: Mapping[str, Any], name: str) -> str:
 
 
 def number_of(body: Mapping[str, Any], name: str) -> int:
-    value = body.get(name)
-    if value is None:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST_TERM:
+    value = whole(body.get(name, 0))
+    if value is None or abs(value) > LARGEST_TERM:
         raise Refusal(400, "invalid_body", f"{name} must be a whole number.")
     return value
+
+
+def whole(value: Any) -> int | None:
+    """Returns a whole number of JSON, where 1.0 and 1e0 are 1 as well; None for all else, and 0 for null."""
+    if value is None:
+        return 0
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def term_of(body: Mapping[str, Any], name: str = "term") -> int:

@@ -2,9 +2,10 @@
 
 Every node starts and ends in the same way, and this is the order:
 
-1. `--violate ID/n` (as often as wanted) and the variable VIOLATE name mutants; all other arguments are the spec's own.
+1. `--violate ID/n` (as often as wanted) and the variable VIOLATE name mutants, `--stranger SEED:NODE` or
+   the variable STRANGER makes the node speak in dialects drawn from that name; all other arguments are the spec's own.
 2. Settings are read, then components made and the mutants put into them. The modules with mutants are imported only
-   when one is asked for: a correct node never loads them.
+   when one is asked for: a correct node never loads them. The same holds for the module that makes it a stranger.
 3. The node is made inside its event loop, runs, and ends by a signal (`Background.stop_on_signals`), by the failure of
    a background task, or because it can't start.
 
@@ -29,6 +30,7 @@ S = TypeVar("S")
 C = TypeVar("C")
 R = TypeVar("R")
 VIOLATE = "--violate"
+STRANGER = "--stranger"
 
 
 class Runs(Protocol):
@@ -43,18 +45,27 @@ class Runs(Protocol):
         """Serves until it is stopped."""
 
 
+class Tells(Protocol):
+    """What makes a node a stranger, to its main program."""
+
+    def tell(self, events: JsonLog) -> None:
+        """Logs what was drawn."""
+
+
 @dataclass(frozen=True)
 class Program(Generic[S, C]):
     """How the node of one spec is started.
 
-    `mutants` is the package with the mutants' `table`. `refused` are errors whose text is already a sentence for
-    people; `broken` are those that only say what happened, and `hint` says then what to look at.
+    `mutants` is the package with the mutants' `table`, `stranger` the module with `estrange`. `refused` are errors
+    whose text is already a sentence for people; `broken` are those that only say what happened, and `hint` says then
+    what to look at.
     """
 
     settings: Callable[[Mapping[str, str], Sequence[str]], S]
     components: Callable[[], C]
     node: Callable[[S, C], Runs]
     mutants: str
+    stranger: str = ""
     loop: Callable[[Coroutine[Any, Any, bool]], bool] = asyncio.run
     refused: tuple[type[Exception], ...] = (BadSetting,)
     broken: tuple[type[Exception], ...] = (OSError,)
@@ -65,18 +76,29 @@ class Program(Generic[S, C]):
     def main(self, argv: Sequence[str]) -> NoReturn:
         try:
             rest, names = violations(argv, os.environ)
+            rest, named = taken(rest, STRANGER)
+            name = named[-1] if named else os.environ.get("STRANGER")
             settings = self.settings(os.environ, rest)
             components = with_violations(self.components(), names, self.mutants)
+            stranger = self._estranged(components, settings, name) if name is not None else None
             gc.freeze()  # spares full collections the imported modules; requests would wait for them
-            failed = self.loop(self._serve(settings, components))
+            failed = self.loop(self._serve(settings, components, stranger))
         except self.refused as error:
             self._give_up(str(error))
         except self.broken as error:
             self._give_up(f"The node could not start: {error}. {self.hint}")
         raise SystemExit(1 if failed else 0)
 
-    async def _serve(self, settings: S, components: C) -> bool:
+    def _estranged(self, components: C, settings: S, name: str) -> Tells:
+        if not name or not self.stranger:
+            raise BadSetting(f"{STRANGER} needs a seed and the name of the node, for example {STRANGER} 17:a.")
+        stranger: Tells = importlib.import_module(self.stranger).estrange(components, settings, name)
+        return stranger
+
+    async def _serve(self, settings: S, components: C, stranger: Tells | None) -> bool:
         node = self.node(settings, components)
+        if stranger is not None:
+            stranger.tell(node.events)
         await with_library_logs(node.run(), node.events.log)
         return node.failed
 
@@ -87,15 +109,22 @@ class Program(Generic[S, C]):
 
 def violations(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Returns the arguments without `--violate`, and the names of the mutants that they and the environment give."""
-    rest, named = [], [environment.get("VIOLATE", "")]
+    rest, named = taken(argv, VIOLATE)
+    texts = [environment.get("VIOLATE", ""), *named]
+    return rest, [name for text in texts for name in text.replace(",", " ").split()]
+
+
+def taken(argv: Sequence[str], wanted: str) -> tuple[list[str], list[str]]:
+    """Returns the arguments without this flag, and its values."""
+    rest, values = [], []
     words = iter(argv)
     for word in words:
         flag, equals, value = word.partition("=")
-        if flag != VIOLATE:
+        if flag != wanted:
             rest.append(word)
         else:
-            named.append(value if equals else next(words, ""))
-    return rest, [name for text in named for name in text.replace(",", " ").split()]
+            values.append(value if equals else next(words, ""))
+    return rest, values
 
 
 def with_violations(components: C, names: Iterable[str], mutants: str) -> C:

@@ -110,6 +110,9 @@ def _keep_alive(sock: Any) -> None:
 class RedisLink:
     """Keeps one connection up. `on_connect` runs on each new one before `call` may use it."""
 
+    waits_first = 0.0
+    """For how many seconds the link stays away before it connects for the first time."""
+
     def __init__(self, url: str, on_connect: Callable[["Call"], Awaitable[None]]) -> None:
         address = urlsplit(url)
         self._host = address.hostname or "localhost"
@@ -134,7 +137,7 @@ class RedisLink:
     async def first(self, seconds: float) -> None:
         """Waits for the first connection, but no longer than `seconds`: a node serves also while Redis is away."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._came_up.wait(), seconds)
+            await asyncio.wait_for(self._came_up.wait(), 0 if self.waits_first else seconds)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._keep_up())
@@ -146,6 +149,7 @@ class RedisLink:
                 await self._task
 
     async def _keep_up(self) -> None:
+        await asyncio.sleep(self.waits_first)
         while True:
             with suppress(OSError, RedisAway, TimeoutError, hiredis.ReplyError):
                 await self._one_connection()

@@ -41,7 +41,7 @@ def read_settings(settings: type[S], environment: Mapping[str, str], argv: Seque
             values[each.name] = _read(f"{variable}={text!r}", text, read, "in the environment of the node")
     if given:
         known = [each.metadata["flag"] for each in fields(settings) if each.metadata["flag"]]  # type: ignore[arg-type]  # a dataclass
-        takes = ", ".join([*known, "--violate ID/n"])
+        takes = ", ".join([*known, "--violate ID/n", "--stranger SEED:NODE"])
         raise BadSetting(f"Unknown argument {next(iter(given))!r}; the node takes {takes} and its environment.")
     return settings(**values)
 

@@ -1,6 +1,6 @@
 """A node for tests that speaks HTTP, gRPC, QUIC and plain UDP, and asks its peers over gRPC.
 
-GET /ask/b answers what b says to a gRPC call, or 502. The QUIC and UDP ports echo.
+GET /ask/b answers what b says to a gRPC call, GET /get/b what it says to a GET, or 502. The QUIC and UDP ports echo.
 
 PORT=…  GRPC_PORT=…  QUIC_PORT=…  UDP_PORT=…  CERTS=…  PEERS=b=http://…,c=http://…  [http_proxy=…]
 """
@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
-from aiohttp import web
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from holdfast.fixtures.certs import CERTIFICATE, KEY
 
@@ -26,11 +26,23 @@ async def here(_: web.Request) -> web.Response:
 
 
 async def ask(request: web.Request) -> web.Response:
-    peers = dict(one.split("=", 1) for one in os.environ["PEERS"].split(","))
     try:
-        return web.Response(text=await say(peers[request.match_info["peer"]], "who"))
+        return web.Response(text=await say(peer_url(request), "who"))
     except grpc.aio.AioRpcError as error:
         return web.Response(status=502, text=error.details())
+
+
+async def get(request: web.Request) -> web.Response:
+    patience = ClientTimeout(TIMEOUT)
+    try:
+        async with ClientSession(timeout=patience) as session, session.get(peer_url(request)) as reply:
+            return web.Response(text=await reply.text(), status=reply.status)
+    except (ClientError, TimeoutError) as error:
+        return web.Response(status=502, text=repr(error))
+
+
+def peer_url(request: web.Request) -> str:
+    return dict(one.split("=", 1) for one in os.environ["PEERS"].split(","))[request.match_info["peer"]]
 
 
 async def say(url: str, word: str) -> str:
@@ -91,5 +103,5 @@ async def serve(app: web.Application) -> None:
 def main(_argv: list[str]) -> None:
     app = web.Application()
     app.on_startup.append(serve)
-    app.add_routes([web.get("/", here), web.get("/ask/{peer}", ask)])
+    app.add_routes([web.get("/", here), web.get("/ask/{peer}", ask), web.get("/get/{peer}", get)])
     web.run_app(app, host="127.0.0.1", port=int(os.environ["PORT"]), print=None)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli import main, mutants, run
 from holdfast.run.options import PYTEST_FLAGS, FaultEngine, Launcher, Level, RunOptions, options
+from holdfast.target.descriptor import TargetError
 
 COMMANDS = get_command(main.app).commands  # type: ignore[attr-defined]  # a group of them
 
@@ -57,7 +58,7 @@ def test_a_command_line_becomes_the_record(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_without_flags_the_record_keeps_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken(monkeypatch, "run") == RunOptions(results=Path("holdfast-results"))
-    assert taken(monkeypatch, "mutants", "admission") == RunOptions(results=Path("holdfast-results/mutants"))
+    assert taken(monkeypatch, "mutants", "admission") == RunOptions(results=Path("holdfast-results/mutants"), jobs=1)
 
 
 def test_chaos_asks_for_scenarios_at_the_widest_profile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,3 +117,14 @@ def test_pytest_takes_the_same_flags(pytester: pytest.Pytester) -> None:
 
 
 pytest_plugins = ["pytester"]
+
+
+def test_a_stranger_is_drawn_by_node_and_only_where_the_target_takes_it(tmp_path: Path) -> None:
+    assert RunOptions(stranger=17).read_target("lockd").extra_settings["stranger"] == "17:{node}"
+    assert "stranger" not in RunOptions().read_target("lockd").extra_settings
+    foreign = tmp_path / "mine.toml"
+    foreign.write_text(
+        '[target]\nname = "mine"\nspec = "lockd"\n[[node]]\nname = "a"\nurls = { https = "https://h:1" }\n'
+    )
+    with pytest.raises(TargetError, match="mine has no setting `stranger`"):
+        RunOptions(stranger=17, target=str(foreign)).read_target()

@@ -3,10 +3,13 @@ import dataclasses
 import pytest
 
 from holdfast.check.verifies import CheckSpec, Claim
-from holdfast.run.events import LongestCheck
-from holdfast.run.plan import PlanError, Selection, announced, make_plan, within_budget
+from holdfast.run.events import LeftOut, LongestCheck
+from holdfast.run.narrowed import narrowed
+from holdfast.run.options import Level, RunOptions
+from holdfast.run.plan import NOT_SELECTED, PlanError, Selection, announced, make_plan, within_budget
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, builtin_path, load
+from holdfast.target.not_offered import NotOffered
 
 ADMISSION = builtin("admission")
 REFERENCE = load(builtin_path("admission"))
@@ -64,7 +67,63 @@ def test_a_budget_keeps_the_short_checks_and_says_what_it_left_out() -> None:
     timings = REFERENCE.timings(ADMISSION)
     within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
     assert list(plan.checks) == ["short"]
+    assert list(plan.rows) == ["AD-RATE-03"]
     assert [left.id for left in plan.left_out] == ["long"]
+
+
+def test_a_row_of_which_the_budget_keeps_some_checks_says_what_is_left_out() -> None:
+    checks = {"short": check(Claim("AD-RATE-03")), "long": check(Claim("AD-RATE-03"), waits="2*rate_lock")}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03",)))
+    timings = REFERENCE.timings(ADMISSION)
+    within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
+    (part,) = plan.rows["AD-RATE-03"]
+    assert part.checks == ("short",)
+    assert part.left_out == (LeftOut("long", "over the budget of 10 s"),)
+
+
+def test_a_row_with_one_chosen_check_answers_for_all_its_parts() -> None:
+    checks = {"a": check(Claim("AD-RECON-09")), "b": check(Claim("AD-RECON-09", 2)), "c": check(Claim("AD-RATE-03"))}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(), frozenset({"b", "c"}))
+    assert list(plan.checks) == ["a"]
+    assert {row: [(part.checks, part.left_out) for part in parts] for row, parts in plan.rows.items()} == {
+        "AD-RECON-09": [(("a",), ()), ((), (LeftOut("b", NOT_SELECTED),))]
+    }
+
+
+def test_a_check_that_the_target_can_not_have_is_left_out_of_a_part_that_others_look_at() -> None:
+    bare = dataclasses.replace(REFERENCE, settings={})
+    checks = {"a": check(Claim("AD-VER-01")), "b": check(Claim("AD-VER-01"), settings={"current_build": "1.4.0"})}
+    (part, *_) = make_plan(ADMISSION, bare, checks, Selection(only=("AD-VER-01",))).rows["AD-VER-01"]
+    assert (part.status, part.checks) == ("planned", ("a",))
+    assert [left.reason for left in part.left_out] == ["the target can't be started with another current_build"]
+
+
+def test_a_check_that_needs_more_than_the_profile_is_no_part_of_the_answer() -> None:
+    wire = dataclasses.replace(REFERENCE, profile="wire")
+    more = dataclasses.replace(check(Claim("AD-VER-01")), further_needs=frozenset({"redis"}))
+    plan = make_plan(ADMISSION, wire, {"a": check(Claim("AD-VER-01")), "b": more}, Selection(only=("AD-VER-01",)))
+    assert [(part.checks, part.left_out) for part in plan.rows["AD-VER-01"]] == [(("a",), ())]
+
+
+@pytest.mark.parametrize("key", ["AD-OBS-01", "AD-OBS", "AD-OBS-01#1", "events"])
+def test_what_the_target_does_not_offer_is_not_applicable(key: str) -> None:
+    without = dataclasses.replace(REFERENCE, observe={}, not_offered=NotOffered({key: "we log nothing"}))
+    (part, *_) = make_plan(ADMISSION, without, {}, Selection(only=("AD-OBS-01",))).rows["AD-OBS-01"]
+    assert (part.status, part.reason) == ("not-applicable", "not offered: we log nothing")
+
+
+@pytest.mark.parametrize(
+    ("options", "deselected", "ways"),
+    [
+        (RunOptions(), (), []),
+        (RunOptions(only=("AD-RATE", "AD-VER-01")), (), ["--only AD-RATE --only AD-VER-01"]),
+        (RunOptions(level=Level.MUST), (), ["--level must"]),
+        (RunOptions(), ("a", "b"), ["2 checks not selected"]),
+        (RunOptions(last_failed=True), ("a",), ["--last-failed"]),
+    ],
+)
+def test_a_narrowed_run_says_by_what(options: RunOptions, deselected: tuple[str, ...], ways: list[str]) -> None:
+    assert narrowed(options, deselected, budget=False) == ways
 
 
 def test_the_announced_plan_names_the_longest_check_and_the_sum() -> None:

@@ -67,6 +67,7 @@ def test_a_node_id_answers_for_its_own_rows_alone(pytester: pytest.Pytester) -> 
     events = [json.loads(line) for line in Path("results/events.jsonl").read_text().splitlines()]
     (plan,) = [event for event in events if event["event"] == "plan"]
     assert [row["id"] for row in plan["rows"]] == ["AD-REPL-01"]
+    assert plan["narrowed"][0].endswith("checks not selected")
 
 
 def test_a_word_selects_checks_by_name(pytester: pytest.Pytester, hopeless: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import selectors
 import signal
 import socket
@@ -14,11 +15,15 @@ import pytest
 
 from holdfast.run.places import Places
 from holdfast.run.tokens import Broker, OwnTokens, SharedTokens, Tokens
+from tests.fixtures.waiting import DEADLINE
 
 # A runner: takes places of the lane for work, says so, keeps them until it is told to go on, and ends.
+# Whoever started the tests may ignore SIGINT, as a shell does for what it puts into the background.
 RUNNER = """
-import asyncio, socket, sys
+import asyncio, signal, socket, sys
 from holdfast.run.tokens import SharedTokens
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 async def main():
     tokens = SharedTokens(socket.socket(fileno=int(sys.argv[1])))
@@ -94,17 +99,23 @@ class Runner:
                 text=True,
                 pass_fds=[theirs.fileno()],
             )
+        assert self.process.stdout
+        self._stdout, self._unread = self.process.stdout.fileno(), b""
         assert self.hears() == "asks"
 
     def hears(self) -> str:
-        assert self.process.stdout
-        return self.process.stdout.readline().strip()
+        while b"\n" not in self._unread:
+            assert not self.silent(DEADLINE), "the runner said nothing"
+            said = os.read(self._stdout, 4096)
+            assert said, "the runner has ended"
+            self._unread += said
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()
 
     def silent(self, seconds: float = 0.3) -> bool:
-        assert self.process.stdout
         with selectors.DefaultSelector() as selector:
-            selector.register(self.process.stdout, selectors.EVENT_READ)
-            return not selector.select(seconds)
+            selector.register(self._stdout, selectors.EVENT_READ)
+            return not self._unread and not selector.select(seconds)
 
     def go_on(self) -> None:
         assert self.process.stdin

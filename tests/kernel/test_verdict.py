@@ -15,6 +15,7 @@ def test_zero_checks_are_an_error() -> None:
 def test_a_row_with_an_unseen_extra_part_is_partial() -> None:
     assert fold_parts(Verdict.PASS, [Verdict.NOT_OBSERVABLE, Verdict.PASS]) is Verdict.PARTIAL
     assert fold_parts(Verdict.PASS, [Verdict.NOT_OBSERVABLE, Verdict.FAIL]) is Verdict.FAIL
+    assert fold_parts(Verdict.PASS, [Verdict.NOT_APPLICABLE]) is Verdict.PARTIAL
     assert fold_parts(Verdict.NOT_OBSERVABLE, []) is Verdict.NOT_OBSERVABLE
 
 
@@ -25,6 +26,8 @@ def test_a_row_with_an_unseen_extra_part_is_partial() -> None:
         ([Verdict.PASS, Verdict.FAIL, Verdict.ERROR], 1),
         ([Verdict.PASS, Verdict.FIXED], 1),
         ([Verdict.PASS, Verdict.INCONCLUSIVE], 2),
+        ([Verdict.PASS, Verdict.NOT_OBSERVABLE], 2),
+        ([Verdict.PASS, Verdict.PARTIAL, Verdict.NOT_APPLICABLE], 0),
         ([Verdict.ERROR], 2),
         ([], 2),
     ],

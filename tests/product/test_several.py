@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from html.parser import HTMLParser
@@ -86,8 +87,8 @@ def test_one_summary_tells_of_both_and_of_what_they_cost(both: Ended) -> None:
     assert sum(line.startswith("holdfast ") for line in lines) == 2
     assert {line.partition(":")[0] for line in lines if " plan: " in line} == {"admission plan", "lockd plan"}
     *_, admission, lockd, cost, ratio, code, report = lines
-    assert admission.startswith("admission  1 pass: exit 0, wall ")
-    assert lockd.startswith("lockd      1 pass: exit 0, wall ")
+    assert admission.startswith("admission  1 pass: exit 0, narrowed: --only AD-ADMIT-01, wall ")
+    assert lockd.startswith(f"lockd      1 pass: exit 0, narrowed: --only {JOIN}, wall ")
     assert cost.startswith("all: wall ")
     assert ", CPU " in cost
     assert ratio.endswith(" times max(longest check, CPU ÷ cores)")
@@ -103,6 +104,30 @@ def test_the_index_leads_to_every_report_and_needs_nothing_else(both: Ended) -> 
     text = " ".join(index.words)
     assert "exit 0" in text
     assert text.count("1 pass") == 2
+
+
+def test_the_reports_of_all_specs_and_the_index_are_written_again(both: Ended, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(both.folder / "results", results)
+    before = (results / "index.html").read_text()
+    for file in (results / "index.html", *results.glob("*/report.html"), *results.glob("*/results.json")):
+        file.unlink()
+    done = holdfast(tmp_path, "report", "results")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[-1] == "wrote results/index.html"
+    assert (results / "index.html").read_text() == before, "wall and CPU time of the command too"
+    assert all((results / link).is_file() for link in page(tmp_path).links)
+    (results / "command.json").unlink()
+    assert holdfast(tmp_path, "report", "results").code == 0, "a command that was killed has left none"
+    assert page(tmp_path).links == ["admission/report.html", "lockd/report.html"]
+    assert "exit 0" in " ".join(page(tmp_path).words)
+
+
+def test_a_folder_without_a_run_has_nothing_to_report(tmp_path: Path) -> None:
+    (tmp_path / "empty" / "sub").mkdir(parents=True)
+    done = holdfast(tmp_path, "report", "empty")
+    assert done.code == 2
+    assert "Traceback" not in done.text
 
 
 def test_json_of_several_specs_is_one_document(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_the_doctor_looks_at_each_role_in_its_own_way(tmp_path: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path, nodes: str) -> Iterator[Path]:
-    script = SERVE.format(descriptor=str(TWO_ROLES), nodes=nodes)
+def served(folder: Path, nodes: str, descriptor: Path = TWO_ROLES) -> Iterator[Path]:
+    script = SERVE.format(descriptor=str(descriptor), nodes=nodes)
     with subprocess.Popen(
         [sys.executable, "-c", script], cwd=folder, env=here(folder), stdout=subprocess.DEVNULL
     ) as it:

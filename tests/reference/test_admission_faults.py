@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from functools import partial
 
 import aiohttp
 import pytest
@@ -15,6 +16,8 @@ from tests.reference.world import (
     until,
     world,
 )
+
+SLOW = 0.1
 
 
 @pytest.mark.parametrize("direction", ["both", "down"])
@@ -85,6 +88,26 @@ async def test_an_outage_is_refused_with_retry_after_and_sockets_live_through_it
         assert (await player.connect(instance))["reason"] == "ALREADY_IN_SESSION"
         assert await w.redis("GET", f"dev:session:char:{player.character}") == answer["sessionId"]
         assert not w.events("connection.disconnected")
+
+
+async def test_a_socket_that_is_lost_while_the_connection_comes_back_begins_its_grace() -> None:
+    async with world(CONNECTION_GRACE_SECONDS="30", HEARTBEAT_INTERVAL_SECONDS="10") as w:
+        instance, lost = await w.instance(20), list[str]()
+        players = [await w.player() for _ in range(20)]
+        joined = [await player.join(instance) for player in players]
+        await w.link.refuse()
+        await w.link.heal()
+        await w.link.delay(SLOW, direction="down")  # so that it takes several of these until the connection is used
+        while joined and not await w.answers():
+            answer, ws = joined.pop()
+            drop(ws)
+            lost.append(answer["sessionId"])
+            await asyncio.sleep(2 * SLOW)
+        assert joined, "sockets are lost from before the connection until it is used"
+        await w.link.heal()
+        await until(w.answers)
+        for session in lost:
+            await until(partial(in_state, w, session, "grace"), 1)
 
 
 async def test_sessions_are_registered_again_when_redis_comes_back_empty() -> None:

@@ -128,15 +128,16 @@ def test_a_file_that_is_no_results_document_is_refused(tmp_path: Path) -> None:
 
 def test_junit_has_one_case_per_row_and_is_as_red_as_the_exit_code() -> None:
     root = parsed(junit.render(fold_events(small_run()).to_json()))
-    assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("4", "1", "0", "2")
+    assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("4", "1", "1", "1")
     cases = {case.get("name", "")[:11].strip(): case for case in root.iter("testcase")}
     failure = cases["AD-RATE-03"].find("failure")
     assert failure is not None
     assert failure.get("type") == "violates"
     assert "expected  429 RATE_LIMITED" in (failure.text or "")
-    skipped = cases["AD-CLOCK-01"].find("skipped")
-    assert skipped is not None
-    assert skipped.get("message") == "not-observable: needs clock"
+    unseen = cases["AD-CLOCK-01"].find("error")
+    assert unseen is not None
+    assert unseen.get("message") == "not-observable: blocked by: no [settings] clock_offset; needs clock"
+    assert unseen.text == "\nrests on lines 30-31 of the document\n"
 
 
 def test_junit_survives_hostile_text() -> None:
@@ -156,6 +157,7 @@ def test_junit_survives_hostile_text() -> None:
         ("known", "skipped", "skipped", "skipped"),
         ("error", "error", "other", "broken"),
         ("inconclusive", "error", "other", "broken"),
+        ("not-observable", "error", "other", "skipped"),
         ("not-applicable", "skipped", "skipped", "skipped"),
     ],
 )

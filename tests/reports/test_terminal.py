@@ -32,6 +32,7 @@ plan: 4 requirements, 3 checks, 24 at a time, 0 faults, about 20.0 s
 
 AD-RATE-03  MUST  The 60 s window truly rolls                                                             fail
   Every failure counts for exactly 60 s and leaves the window on its own.                seed §3 Rate Limiting
+  rests on  lines 30-31 of the document
   expected  429 RATE_LIMITED on the 6th attempt (5 failures within 6.1 s)
   or        503 during an outage
   seen      200 success
@@ -56,10 +57,11 @@ fail            AD-RATE-03    The 60 s window truly rolls
                               seen 200 success
 partial         AD-STATE-01   Live state is shared
                               part 2 not looked at: needs multi_node; would be seen with a second [[node]]
-not-observable  AD-CLOCK-01   Node clocks do not matter
-                              needs clock; would be seen with [settings] clock_offset
+blocked by: no [settings] clock_offset (1 row)
+  needs clock
+  AD-CLOCK-01
 
-4 rows planned, 4 decided; 3 checks planned, 3 finished
+4 rows planned, 3 decided; 3 checks planned, 3 finished
 wall 7.0 s (planned 20.0 s), checks 18.4 s in all, longest 6.1 s: test_a_burst_across_a_window_border_is_lock…
 1 pass · 1 not-observable · 1 partial · 1 fail: exit 1
 """

@@ -6,6 +6,7 @@ from holdfast.check.finding import expect
 from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import CLUSTER_LOOK, Lockd
+from holdfast.conformance.lockd.judge import same_leader
 from holdfast.conformance.lockd.wire import Answer, Leader, ok, refused
 
 HASH = "island-chaos"
@@ -41,14 +42,13 @@ async def succeeded(lockd: Lockd, nodes: Sequence[str], old: Leader, bound: str,
 async def unchanged(lockd: Lockd, nodes: Sequence[str], leader: Leader) -> None:
     """Raises Finding unless each of these nodes shows this leader in this term."""
     for node in nodes:
-        seen = await lockd.valid_leader(node)
-        expect(seen and (seen.id, seen.term), (leader.id, leader.term), why=f"leader and term at {node}")
+        same_leader(await lockd.valid_leader(node), leader, f"leader and term at {node}")
 
 
 async def lists_equal(lockd: Lockd) -> bool:
     """Whether every node lists exactly all nodes."""
     wanted = sorted(lockd.endpoint(node) for node in lockd.nodes)
-    return all([await lockd.members(node) == wanted for node in lockd.nodes])
+    return all([sorted(await lockd.members(node)) == wanted for node in lockd.nodes])
 
 
 async def together_again(lockd: Lockd, since: Moment, bound: str = "rejoin_max") -> Leader:

@@ -1,8 +1,8 @@
 """Faults drawn from a seed, while every node is asked who leads and for decisions."""
 
 import asyncio
-import math
 from functools import partial
+from itertools import permutations
 
 from holdfast.check.faults import Faults
 from holdfast.check.finding import Finding, Unsafe, expect
@@ -12,6 +12,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.quorum import crossed
 from holdfast.conformance.lockd.scenarios.steps import together_again
 from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
 from holdfast.target.fault import Strength
@@ -30,11 +31,12 @@ STRIKES = Strength(strikes=3, longest=10, rest=20, apart=True)
     part=3,
     isolation="disruptive",
     needs=FAULTS,
-    waits="cluster_leader_max + 8*leader_ttl + member_expiry_settled",
+    waits="cluster_leader_max + next_tick_max + 8*leader_ttl + member_expiry_settled",
 )
 async def test_random_storm(lockd: Lockd, faults: Faults, T: SpecTime, draw: int) -> None:
     """No two leaders of one term, no decision under a term that is over, and one cluster again afterwards."""
     _, first = await lockd.cluster()
+    await crossed(lockd, *(f"{one}-{other}" for one, other in permutations(lockd.nodes, 2)))
     recorder, over = Recorder(), asyncio.Event()
     watchers = [lockd.beside(_watch(lockd, node, recorder, over)) for node in lockd.nodes]
     await faults.storm(draw, STORM, STRIKES)
@@ -61,16 +63,12 @@ class _Settled:
         self._lockd = lockd
         self._node = node
         self._wanted = sorted(lockd.endpoint(each) for each in lockd.nodes)
-        self._whole_since = math.inf
 
     async def look(self) -> bool:
         answer = await self._lockd.call(wire.members(), node=self._node)
-        if not answer.ok or sorted(answer.endpoints) != self._wanted:
-            self._whole_since = math.inf
-        else:
-            self._whole_since = min(self._whole_since, answer.received)
-        T = self._lockd.T
-        return answer.sent > self._whole_since + T.leader_ttl + T.clock_slack
+        if not answer.ok:
+            self._lockd.views.forget(self._node)
+        return sorted(answer.endpoints) == self._wanted and self._lockd.views.settled(self._node, answer.sent)
 
 
 async def _watch(lockd: Lockd, node: str, recorder: Recorder, over: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.check.acts import judged
 from holdfast.check.finding import Inconclusive, Unsafe
 from holdfast.check.history import History, HistoryError, Operation
 
@@ -80,6 +81,7 @@ def judge(invariant: str, history: History, named: Sequence[str], rule: Rule, li
 
 def require(result: Result) -> None:
     """For checks: raises Unsafe for a violation, Inconclusive for `ran-out`, and returns if the invariant holds."""
+    judged()
     if result.judged is Judged.RAN_OUT:
         raise Inconclusive(f"{result.invariant} could not be decided: {result.words}")
     if result.judged is Judged.VIOLATED:

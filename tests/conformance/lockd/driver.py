@@ -33,6 +33,7 @@ server_bundle = "{folder}/{{node}}.pem"
 @dataclass
 class Node:
     urls: dict[str, str]
+    pid: int | None = 1
 
 
 @dataclass

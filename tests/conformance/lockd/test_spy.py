@@ -1,16 +1,18 @@
 import asyncio
 import time
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.check.finding import Finding, Inconclusive, NotObservable
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, Unsafe
 from holdfast.check.timeline import Moment
 from holdfast.check.x509 import CLIENT_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Authority
-from holdfast.conformance.lockd.membership import judge_gaps
+from holdfast.conformance.lockd.membership import judge_gaps, unless_calls_failed
 from holdfast.conformance.lockd.spy import BROKEN, Spy, refuses, spies
 from holdfast.conformance.lockd.wire import Leader
 from holdfast.conformance.shared.stub import Reply
@@ -120,6 +122,59 @@ def test_a_held_answer_is_no_lag_but_a_late_one_is(tmp_path: Path) -> None:
         assert any("late" in line for line in lines(lockd))
         with pytest.raises(Inconclusive), spy.excused():
             raise Finding(["a call"], "none")
+
+    with_driver(tmp_path, check)
+
+
+async def _opened(lockd: Lockd, spy: Spy, before: float, after: float) -> None:
+    """Makes one call; waits `before` its handshake begins and `after` it has ended."""
+    place = urlsplit(spy.endpoint)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    await asyncio.sleep(before)
+    await writer.start_tls(lockd.authority.server("node-x").client_context)
+    await asyncio.sleep(after)
+    writer.write(f"GET {wire.LEADER} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+    writer.close()
+
+
+def test_a_slow_handshake_is_lag_and_an_idle_connection_is_not(tmp_path: Path) -> None:
+    async def check(lockd: Lockd) -> None:
+        idle, slow = await spies(lockd, 2)
+        long = 1.5 * idle.deadline
+        await lockd.parallel([partial(_opened, lockd, idle, 0, long), partial(_opened, lockd, slow, long, 0)])
+        assert not idle.was_late
+        assert slow.worst_lag >= long
+        assert slow.calls[0].opening >= long
+        now, names = Moment.now(), ("membership_interval", "tick_tolerance_percent")
+        with pytest.raises(Inconclusive, match=r"was itself .* late: gaps of 5.00, 5.00 s"):
+            judge_gaps(slow, [0.0, 5.0, 10.0], *names, now)
+        with pytest.raises(Finding):
+            judge_gaps(idle, [0.0, 5.0, 10.0], *names, now)
+        with pytest.raises(Unsafe), slow.excused():
+            raise Unsafe(["one leader"], "two")
+
+    with_driver(tmp_path, check)
+
+
+def test_calls_that_may_have_failed_prove_nothing(tmp_path: Path) -> None:
+    async def check(lockd: Lockd) -> None:
+        (spy,) = await spies(lockd, 1)
+        audit = lockd.context.audit
+        audit.start()
+        since = lockd.T.now()
+        with pytest.raises(Finding), unless_calls_failed(lockd, since, spy):
+            raise Finding(["a leave"], "none")
+        await asyncio.sleep(0.1)
+        time.sleep(1.2 * lockd.T.peer_call_timeout)  # noqa: ASYNC251 - the harness stands still longer than a node waits
+        await asyncio.sleep(0.1)
+        with pytest.raises(Inconclusive, match="the machine delayed us"), unless_calls_failed(lockd, since, spy):
+            raise Finding(["a leave"], "none")
+        with pytest.raises(Unsafe), unless_calls_failed(lockd, since, spy):
+            raise Unsafe(["one leader"], "two")
+        with pytest.raises(Finding), unless_calls_failed(lockd, lockd.T.now(), spy):
+            raise Finding(["a leave"], "none")
+        audit.stop()
 
     with_driver(tmp_path, check)
 

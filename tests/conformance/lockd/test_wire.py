@@ -1,6 +1,7 @@
 import pytest
 
 from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.wire import Answer, Dialect, Leader
 from holdfast.conformance.shared.wire import not_status
 
@@ -86,3 +87,37 @@ def test_what_is_said_can_be_read_in_a_transcript() -> None:
     assert _answer(409, {"error": "tc_not_leader", "leader_endpoint": "https://h:1"}).describe() == (
         "409 tc_not_leader leader_endpoint=https://h:1"
     )
+
+
+@pytest.mark.parametrize(
+    ("spelt", "meant"),
+    [
+        ("HTTPS://Node-A.Test:9341/", "https://node-a.test:9341"),
+        ("https://h:443/x", "https://h/x"),
+        ("http://h:80", "http://h"),
+        ("https://h:80", "https://h:80"),
+        ("https://h:1/%7euser/%2f", "https://h:1/~user/%2F"),
+        ("https://[::1]:443/", "https://[::1]"),
+        ("no url", "no url"),
+    ],
+)
+def test_two_spellings_of_one_endpoint_are_equal(spelt: str, meant: str) -> None:
+    assert canonical(spelt) == meant
+    assert Leader.of({"leader_endpoint": spelt}).endpoint == meant
+    assert wire.ok(leader_endpoint=meant).matches(_answer(200, {"leader_endpoint": spelt}))
+    assert wire.ok(endpoints=[meant]).matches(_answer(200, {"endpoints": [spelt]}))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [(7, 7), (7.0, 7), (1.7e12, 1_700_000_000_000), (7.5, 0), (True, 0), ("7", 0)]
+)
+def test_numbers_are_read_in_every_form_of_json(written: object, read: int) -> None:
+    assert wire.number(written) == read
+
+
+def test_a_transcript_shows_lists_as_a_reader_needs_them() -> None:
+    members = _answer(200, {"endpoints": ["https://h:1", "https://h:2"]})
+    assert members.describe() == "200 endpoints: https://h:1, https://h:2"
+    assert _answer(200, {"endpoints": []}).describe() == "200 endpoints: none"
+    entry = {"backend_hash": "island", "endpoints": ["https://h:1"]}
+    assert _answer(200, {"backends": [entry]}).describe() == "200 backends: island (https://h:1)"

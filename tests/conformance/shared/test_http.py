@@ -54,7 +54,7 @@ async def test_every_call_has_an_answer_and_tells_the_listeners(
         slow = await driver.ask(Request("GET", "/slow"), within=0.2)
         assert (slow.status, slow.text) == (0, "after 0.2 s")
         cut = await driver.ask(Request("GET", "/ends"))
-        assert (cut.status, cut.text.partition(":")[0]) == (0, "ServerDisconnectedError")
+        assert (cut.status, cut.text) == (0, "the connection was closed before a whole answer")
         assert heard == [("/x", 200), ("/slow", 0), ("/ends", 0)]
         assert driver.lines()[:2] == ["POST /x  who=me", fine.describe()]
         assert driver.context.unanswered == 1

@@ -44,7 +44,7 @@ async def test_calls_are_recorded_and_answered_by_script(guardian: Guardian, por
         assert (await post(f"{peer.endpoint}/a", n=3))[0] == 200
         assert [call.body["n"] for call in peer.got("/a")] == [1, 2, 3]
         assert [call.body["n"] for call in peer.got("/a", since=since, where=lambda call: call.body["n"] != 2)] == [3]
-        assert driver.lines()[0] == "peer: POST /a n=1"
+        assert driver.lines()[0] == "peer: POST /a n=1  ← 200 echo=/a"
         assert all(call.answered and call.answered >= call.at for call in peer.calls)
         peer.on("/a", Reply(hangs_up=True))
         with pytest.raises(aiohttp.ServerDisconnectedError):

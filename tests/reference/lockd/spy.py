@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,8 +38,9 @@ class Heard:
     at: float
     path: str
     body: dict[str, Any]
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     uris: list[str]
+    names: list[str]  # of the headers, as they were sent
 
 
 @dataclass
@@ -80,8 +81,9 @@ class Spy:
                 time.monotonic(),
                 request.path,
                 json.loads(raw) if raw else {},
-                dict(request.headers),
+                request.headers,
                 names.value.get_values_for_type(x509.UniformResourceIdentifier),
+                [name.decode() for name, _ in request.raw_headers],
             )
         )
         await asyncio.sleep(self.delay)

@@ -24,6 +24,9 @@ def test_a_flag_wins_an_empty_text_is_the_default() -> None:
     assert read_settings(Settings, {}, ["--on", "no", "--wait", "3"]) == Settings(wait=3.0)
 
 
+OURS = "--violate ID/n, --stranger SEED:NODE"
+
+
 @pytest.mark.parametrize(
     ("environment", "argv", "sentence"),
     [
@@ -35,7 +38,11 @@ def test_a_flag_wins_an_empty_text_is_the_default() -> None:
         ({}, ["--wait", "0"], "--wait '0' must be a time above 0, such as 15s; change it where the node is started."),
         ({"MOST": "many"}, [], "MOST='many' must be a number; change it in the environment of the node."),
         ({"MOST": "-1"}, [], "MOST='-1' must be a whole number, 0 or more; change it in the environment of the node."),
-        ({}, ["--x", "1"], "Unknown argument '--x'; the node takes --wait, --on, --violate ID/n and its environment."),
+        (
+            {},
+            ["--x", "1"],
+            f"Unknown argument '--x'; the node takes --wait, --on, {OURS} and its environment.",
+        ),
         ({}, ["most"], "Unknown argument 'most'; flags begin with two dashes."),
     ],
 )

@@ -1,0 +1,39 @@
+"""Tries the certificates of the descriptor before the first check, with a question that changes nothing."""
+
+from collections.abc import Callable
+
+from holdfast.check.endings import UNTRUSTED
+from holdfast.check.finding import NotObservable, WronglyGiven
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.client import Lockd
+from holdfast.conformance.lockd.identities import Identity
+from holdfast.conformance.shared.wire import Request
+
+
+async def look(lockd: Lockd) -> None:
+    """Raises WronglyGiven if the target does not know the CA that it is to trust, or the suite's own client."""
+
+    def issued() -> Identity:
+        return lockd.authority.coordinator_client()
+
+    await _try(lockd, "ca", issued)
+    await _try(lockd, "tc_client_bundle", lambda: lockd.client)
+
+
+async def _try(lockd: Lockd, key: str, identity: Callable[[], Identity]) -> None:
+    """Asks as this identity; what was not given at all is left to the rows."""
+    if not lockd.context.target.credentials.get(key):
+        return
+    try:
+        answer = await lockd.call(Request("GET", wire.LEADER), identity())
+    except NotObservable as unusable:
+        raise _wrong(lockd, unusable.hook) from unusable
+    if UNTRUSTED in answer.text:
+        raise _wrong(lockd, f"[credentials] {key}: its CA did not sign the certificate of {lockd.url()}")
+    if answer.handshake_failed or answer.status in (401, 403):
+        how = f"answers {answer.status} to it" if answer.status else "refuses its handshake"
+        raise _wrong(lockd, f"[credentials] {key}: {lockd.url()} {how}")
+
+
+def _wrong(lockd: Lockd, what: str) -> WronglyGiven:
+    return WronglyGiven(f"{what}; mend it in {lockd.context.target.file}")
