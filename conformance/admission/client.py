@@ -111,7 +111,7 @@ class Admission(HttpDriver[Answer]):
         self.features.fits(capacity, room)
         ready = self.features.instances
         if self._given == len(ready):
-            raise NotObservable(f"more than {len(ready)} names in [dialect] instances")
+            raise NotObservable("more names in [dialect] instances", f"it has {len(ready)}")
         self._given += 1
         return Instance(self, ready[self._given - 1])
 
