@@ -111,7 +111,7 @@ class Admission(HttpDriver[Answer]):
         self.features.fits(capacity, room)
         ready = self.features.instances
         if self._given == len(ready):
-            raise NotObservable(f"more than {len(ready)} names in [dialect] instances")
+            raise NotObservable("more names in [dialect] instances", f"it has {len(ready)}")
         self._given += 1
         return Instance(self, ready[self._given - 1])
 
@@ -265,9 +265,11 @@ class Admission(HttpDriver[Answer]):
         """Returns the target's Redis, to look into."""
         return Keys.of(self.context)
 
-    async def metrics(self, node: str | None = None) -> Metrics:
+    async def metrics(self, node: str | None = None, *, owner: str = "AD-OBS-10") -> Metrics:
+        """Reads the metrics page; raises in the name of `owner` if there is none."""
         page = Request("GET", str(self.context.target.observe["metrics"]))
-        return await self.scrape(self.call(page, None, node=node))
+        with self.arranging(owner):
+            return await self.scrape(self.call(page, None, node=node))
 
     async def metrics_of_all(self) -> list[Metrics]:
         return [await self.metrics(node) for node in self.nodes]

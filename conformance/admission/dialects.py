@@ -100,5 +100,5 @@ DIALECTS: dict[str, Contract] = {codec.name: codec for codec in (Contract(), Til
 def dialect(name: str) -> Contract:
     """Returns the codec of this name. Raises NotObservable if there is none."""
     if name not in DIALECTS:
-        raise NotObservable(f'[dialect] name as one of {", ".join(DIALECTS)} (it says "{name}")')
+        raise NotObservable(f"[dialect] name as one of {', '.join(DIALECTS)}", f'it says "{name}"')
     return DIALECTS[name]

@@ -19,9 +19,9 @@ _WITHOUT = {
     "ws_reconnect": "reconnects in the WebSocket handshake",
     "push": "pushed positions",
 }
-# How administration calls are named where a target has none of them.
-_REGISTRATION = "administration calls (PUT /admin/instances/{id}, PUT /admin/characters/{id})"
-_DRAIN = "administration calls (POST /admin/drain-mode/instance/{id})"
+# Calls of ours that a target may not offer, each with the one name under which a run tells what it blocks.
+_REGISTRATION = ("admin calls", "PUT /admin/instances/{id}, PUT /admin/characters/{id}")
+_DRAIN = ("drain calls", "POST /admin/drain-mode/instance/{id}")
 
 
 class Features:
@@ -62,9 +62,9 @@ class Features:
         """Raises NotObservable unless instances of fixed capacity have exactly this one, or at least this room."""
         fixed = self.fixed_capacity
         if fixed is not None and (fixed != capacity if capacity is not None else fixed < room):
-            raise NotObservable(f"instances whose capacity the suite can set ([dialect] capacity = {fixed})")
+            raise NotObservable("instances whose capacity the suite can set", f"[dialect] capacity = {fixed}")
 
 
 def blocked(request: Request) -> NotObservable:
     """Returns the one cause of all checks that need an administration call which the target does not offer."""
-    return NotObservable(_DRAIN if "drain" in request.path else _REGISTRATION)
+    return NotObservable(*(_DRAIN if "drain" in request.path else _REGISTRATION))

@@ -14,6 +14,7 @@ that have to outlast a long check.
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from holdfast.check.finding import Absent, Inconclusive, expect
@@ -113,7 +114,8 @@ class Instance:
 
     async def lock(self, character: Character, *, node: str | None = None) -> Answer:
         """Fails until the limiter locks the user; returns the answer to the failure that did it."""
-        answers = [await self.fail(character, node=node) for _ in range(self.admission.T.count("rate_failures"))]
+        limit, once = self.admission.T.count("rate_failures"), partial(self.fail, character, node=node)
+        answers = [await self.admission.patiently(once) for _ in range(limit)]
         in_one_window(self.admission.T, answers)
         for answer in answers:
             with self._arranging("AD-RATE-01" if answer.reason == "RATE_LIMITED" else "AD-VER-01"):
@@ -202,7 +204,8 @@ class Instance:
     async def replaced(self, character: Character, *, node: str | None = None) -> Answer:
         """Replaces the session of a character; raises unless there is a new one."""
         offer = await self.offer(character, node=node)
-        answer = _in_time(await self.connect(character, replace=offer, node=node))
+        confirm = partial(self.connect, character, replace=offer, node=node)
+        answer = _in_time(await self.admission.patiently(confirm))
         with self._arranging("AD-REPL-02"):
             expect(answer, wire.success(), why="a confirmed replacement")
         return answer
@@ -255,7 +258,8 @@ class Instance:
 
     async def resume(self, character: Character, session: Answer, *, gone: Moment, node: str | None = None) -> Answer:
         """Reclaims a session that was lost; raises unless it is back."""
-        answer = _in_time(await self.reclaim(character, session.token, gone=gone, node=node))
+        reclaim = partial(self.reclaim, character, session.token, gone=gone, node=node)
+        answer = _in_time(await self.admission.patiently(reclaim))
         with self._arranging("AD-RECON-03"):
             expect(answer, wire.success(session.session_id), why="a reconnect within the life of the token")
         return answer

@@ -13,7 +13,7 @@ from holdfast.conformance.admission.client import Admission, Instance, outcomes,
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import demand, none_of
 from holdfast.conformance.admission.limiter import expect_locked
-from holdfast.conformance.admission.wire import Answer, epoch_ms, refused
+from holdfast.conformance.admission.wire import Answer, epoch_ms, refused, whole
 from holdfast.conformance.shared.wire import moment
 
 ATTEMPT = "connection.attempt"
@@ -41,12 +41,12 @@ async def test_a_full_run_writes_nine_names_and_no_others(admission: Admission, 
     if not await _time_out(admission, arena):
         wanted.remove("connection.timeout")
 
-    async def names() -> set[str]:
-        return {record["event"] for record in _connection_events(admission)}
+    async def names() -> str:
+        return ", ".join(sorted({record["event"] for record in _connection_events(admission)}))
 
     if not await names():
         raise Absent(["JSON lines with the event's name in a field `event`"], "none in the whole log")
-    await admission.settles(names, wanted, why="names that start with 'connection.'")
+    await admission.settles(names, ", ".join(sorted(wanted)), why="names that start with 'connection.'")
     for record in _connection_events(admission):
         timed = any(_is_time(record.get(name)) for name in TIME_FIELDS)
         demand(timed, f"a time in {' or '.join(TIME_FIELDS)}", json.dumps(record), "a line of the log")
@@ -148,17 +148,18 @@ async def _each_told_once(admission: Admission, arenas: list[Instance], sent: in
     """Raises Finding unless each attempt at these instances has one start, then one outcome; returns the timeouts."""
     places = {arena.id for arena in arenas}
 
-    async def recorded() -> tuple[int, list[list[str]]]:
+    async def recorded() -> str:
         stories = _stories(admission, places)
         starts = sum(story.count(ATTEMPT) for story in stories.values())
-        return starts, [story for key, story in stories.items() if not _is_whole(key, story)][:3]
+        odd = [" then ".join(story) for key, story in stories.items() if not _is_whole(key, story)][:3]
+        return _told(starts, odd)
 
-    await admission.settles(
-        recorded,
-        (sent, []),
-        why="attempts started, and some of those without exactly one outcome",
-    )
+    await admission.settles(recorded, _told(sent, []), why="each attempt has a start and one outcome")
     return sum(story.count("connection.timeout") for story in _stories(admission, places).values())
+
+
+def _told(starts: int, odd: list[str]) -> str:
+    return f"{starts} attempts started" + (f", and among them: {'; '.join(odd)}" if odd else "")
 
 
 def _stories(admission: Admission, places: set[str]) -> dict[str | None, list[str]]:
@@ -201,11 +202,11 @@ async def test_placements_and_admissions_are_logged_with_position_and_session(ad
 async def _logged(admission: Admission, character: Character, event: str, **said: object) -> None:
     """Raises Finding unless there is exactly one event of this name for this character, with these fields."""
 
-    async def recorded() -> list[dict[str, object]]:
+    async def recorded() -> str:
         records = admission.events(event=event, characterId=character.id)
-        return [{name: record.get(name) for name in said} for record in records]
+        return json.dumps([{name: whole(record.get(name)) for name in said} for record in records])
 
-    await admission.settles(recorded, [said], why=f"{event} of one character")
+    await admission.settles(recorded, json.dumps([said]), why=f"{event} of one character")
 
 
 @verifies("AD-OBS-03", isolation="quiet")

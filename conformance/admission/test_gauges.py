@@ -101,17 +101,21 @@ async def _on_all_nodes(admission: Admission) -> list[tuple[float, float]]:
 async def _start_on_all_nodes(admission: Admission) -> tuple[float, float]:
     await admission.sessions_of_others()
     first, *others = await _on_all_nodes(admission)
-    expect(others, [first] * len(others), why=f"every node starts with the same gauges as the first: {first}")
+    for other in others:
+        expect(_gauges(*other), _gauges(*first), why="every node starts with the same gauges")
     return first
 
 
 async def _all_show(admission: Admission, sessions: float, depth: float, why: str) -> None:
-    wanted = [(sessions, depth)] * len(admission.nodes)
-    await admission.settles(
-        lambda: _on_all_nodes(admission),
-        wanted,
-        why=f"sessions and depth by node: {why}",
-    )
+    async def told() -> str:
+        return "; ".join(_gauges(*seen) for seen in await _on_all_nodes(admission))
+
+    wanted = "; ".join([_gauges(sessions, depth)] * len(admission.nodes))
+    await admission.settles(told, wanted, why=f"gauges node by node: {why}")
+
+
+def _gauges(sessions: float, depth: float) -> str:
+    return f"{sessions:g} sessions and {depth:g} waiting"
 
 
 async def _return_to(

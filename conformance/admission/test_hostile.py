@@ -89,7 +89,8 @@ class Trial:
     body: bytes = b""
 
     def describe(self) -> str:
-        return f"{self.method} {self.path[:80]} with {self.body[:60]!r}, {len(self.body)} bytes"
+        body = json.dumps(self.body[:60].decode("utf-8", "backslashreplace"))
+        return f"{self.method} {self.path[:80]} with {body}, {len(self.body)} bytes"
 
 
 async def _try_all(admission: Admission, trials: Iterable[Trial], *legal: Any) -> None:

@@ -8,7 +8,7 @@ from holdfast.check.finding import Absent, Finding, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance
+from holdfast.conformance.admission.client import Admission, Held, Instance, tally
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.wire import locked, queued, refused, success
@@ -39,10 +39,11 @@ async def _attempts(admission: Admission) -> dict[str, float]:
     return {reason: value for reason, value in found.items() if value}
 
 
-def _rise(admission: Admission, before: Mapping[str, float]) -> Callable[[], Awaitable[dict[str, float]]]:
-    async def look() -> dict[str, float]:
+def _rise(admission: Admission, before: Mapping[str, float]) -> Callable[[], Awaitable[str]]:
+    async def look() -> str:
         now = await _attempts(admission)
-        return {name: now.get(name, 0) - before.get(name, 0) for name in now if now[name] != before.get(name, 0)}
+        rise = {name: now.get(name, 0) - before.get(name, 0) for name in now if now[name] != before.get(name, 0)}
+        return tally({name: round(value) for name, value in rise.items()})
 
     return look
 
@@ -63,7 +64,7 @@ async def test_each_attempt_is_counted_once_under_its_outcome(admission: Admissi
             expect(await attempt(), legal)
         await admission.settles(
             _rise(admission, before),
-            {reason: 1.0},
+            tally({reason: 1}),
             why=f"rise by an attempt that ends as {reason}",
         )
 
@@ -82,10 +83,9 @@ async def test_promotions_and_ends_of_sessions_are_no_attempts(admission: Admiss
     for character in line[2:]:
         await arena.promoted(character, since=freed)
 
-    wanted = {"success": 2.0, "queued": 4.0, "failed": 1.0}
     await admission.settles(
         _rise(admission, before),
-        wanted,
+        tally({"success": 2, "queued": 4, "failed": 1}),
         why="rise by 7 attempts, 4 promotions and 4 leaves",
     )
 
@@ -100,12 +100,18 @@ async def test_waits_and_direct_admissions_are_observed_apart_and_in_seconds(adm
     await arena.enqueue(giving_up)
     await arena.withdraw(giving_up)
     await T.sleep_until(moment(placed), T.scaled(5), "a wait to be measured")
-    expect(await _counts(admission), (waits, admissions), why="observations while one waits and one has given up")
+    await _observed(admission, waits, admissions, "while one waits and one has given up")
 
     await _wait_is_observed(admission, T, arena, held, waiting, moment(placed))
-    expect(await _counts(admission), (waits + 1, admissions), why="observations after a wait")
+    await _observed(admission, waits + 1, admissions, "after a wait")
     await _direct_admission_is_observed(admission, T, free, direct)
-    expect(await _counts(admission), (waits + 1, admissions + 1), why="observations after a direct admission")
+    await _observed(admission, waits + 1, admissions + 1, "after a direct admission")
+
+
+async def _observed(admission: Admission, waits: float, admissions: float, when: str) -> None:
+    seen = await _counts(admission)
+    for name, count, legal in ((WAIT, seen[0], waits), (LATENCY, seen[1], admissions)):
+        expect(count, legal, why=f"{name}_count {when}")
 
 
 async def _counts(admission: Admission) -> tuple[float, float]:
@@ -163,8 +169,14 @@ async def _blocked_and_mismatched(admission: Admission) -> tuple[float, float]:
 
 
 async def _counted(admission: Admission, blocked: float, mismatched: float, by: str) -> None:
-    why = f"rate_limit_block_total and version_mismatch_total after {by}"
-    await admission.settles(lambda: _blocked_and_mismatched(admission), (blocked, mismatched), why=why)
+    async def told() -> str:
+        return _both(*await _blocked_and_mismatched(admission))
+
+    await admission.settles(told, _both(blocked, mismatched), why=f"after {by}")
+
+
+def _both(blocked: float, mismatched: float) -> str:
+    return f"rate_limit_block_total {blocked:g}, version_mismatch_total {mismatched:g}"
 
 
 @verifies("AD-OBS-10", isolation="quiet")

@@ -147,7 +147,7 @@ async def test_metrics_can_be_scraped_without_redis(admission: Admission, T: Spe
             for answer in answers:
                 expect(answer, refused(), timed_out(), why="an attempt without Redis")
         asked = T.now()
-        after = await admission.metrics()
+        after = await admission.metrics(owner="AD-OUT-06")
         T.at_most("prompt_never", since=asked, seen=T.now(), what="the scrape")
         T.at_most("prompt", since=asked, seen=T.now(), what="the scrape")
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
-from holdfast.check.finding import Absent, Unsafe, expect
+from holdfast.check.finding import NotObservable, Unsafe, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
@@ -154,7 +154,7 @@ async def test_a_replacement_token_is_stored_with_an_expiry(admission: Admission
 
     left = await keys.ask("PTTL", keys.name("replacement", offer))
     if left == -2:
-        raise Absent(["a replacement record in Redis"], "none under the name that the descriptor gives")
+        raise NotObservable("[observe] keys.replacement, the name under which offers are stored")
     demand(left > 0, "an expiry of the stored replacement token", f"none (PTTL {left})")
     if left > T.replacement_ttl_max * 1000:
         admission.context.warn(f"replacement_ttl_max: the token lives {left} ms")

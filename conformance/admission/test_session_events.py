@@ -8,7 +8,7 @@ from holdfast.check.finding import expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.client import Admission, Instance, tally
 from holdfast.conformance.admission.judging import demand, none_of
 from holdfast.conformance.admission.wire import Answer, refused, same_id
 from holdfast.conformance.shared.wire import moment
@@ -23,14 +23,14 @@ async def test_every_presentation_of_a_token_is_logged_and_only_a_resumed_sessio
     arena = await admission.instance()
     session = await _one_good_and_two_bad_presentations(admission, arena)
 
-    async def recorded() -> dict[str, int]:
-        names = ("connection.reconnect_attempt", "connection.reconnected", "connection.admitted")
-        return {name: len(admission.events(event=name, instanceId=arena.id)) for name in names}
-
     wanted = {"connection.reconnect_attempt": 3, "connection.reconnected": 1, "connection.admitted": 1}
+
+    async def recorded() -> str:
+        return tally({name: len(admission.events(event=name, instanceId=arena.id)) for name in wanted})
+
     await admission.settles(
         recorded,
-        wanted,
+        tally(wanted),
         why="one admission before three presentations, one of them good",
     )
     (resumed,) = admission.events(event="connection.reconnected", instanceId=arena.id)
@@ -43,10 +43,11 @@ async def test_presentations_and_resumed_sessions_are_counted_apart(admission: A
     before = [await admission.total(name) for name in names]
     await _one_good_and_two_bad_presentations(admission, await admission.instance())
 
-    async def rise() -> list[float]:
-        return [await admission.total(name) - start for name, start in zip(names, before, strict=True)]
+    async def rise() -> str:
+        now = [await admission.total(name) - start for name, start in zip(names, before, strict=True)]
+        return f"{names[0]} by {now[0]:g}, {names[1]} by {now[1]:g}"
 
-    await admission.settles(rise, [3.0, 1.0], why=f"rise of {' and '.join(names)}")
+    await admission.settles(rise, f"{names[0]} by 3, {names[1]} by 1", why="rise by three presentations, one good")
 
 
 async def _one_good_and_two_bad_presentations(admission: Admission, arena: Instance) -> Answer:
