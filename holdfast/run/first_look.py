@@ -24,7 +24,7 @@ from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target
 from holdfast.target.given import wrong_file
 
-_LIMIT = 5.0
+_LIMIT = 3.0
 
 
 async def first_look(target: Target, catalogue: Catalogue, deployment: Deployment, audit: Audit) -> str | None:
