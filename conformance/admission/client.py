@@ -87,6 +87,7 @@ class Admission(HttpDriver[Answer]):
         context.stack.callback(driver.identities.give_back, T.rate_window + T.rate_lock)
         if not context.target.startable:
             context.stack.push_async_callback(driver.tidy_up)
+        await driver.warm(driver.nodes, 1)
         return driver
 
     async def tidy_up(self) -> None:
@@ -205,10 +206,20 @@ class Admission(HttpDriver[Answer]):
         return await self.parallel(calls, at_once)
 
     async def warm(self, nodes: Sequence[str], count: int) -> None:
-        """Opens this many connections to each node: each carries one harmless call, all of them at the same time."""
+        """Opens this many connections to each node: each carries one harmless call, all of them at the same time.
+
+        A node that has just started may ask to come back later; afterwards it serves, and what it says is judged.
+        """
         call = wire.queue_status("i-nobody-registered", str(uuid.uuid4()))
         urls = [self.url(node) for node in nodes for _ in range(count)]
-        await self.parallel([partial(self._send, url, call, {}) for url in urls], at_once=len(urls))
+        calls = [partial(self.patiently, partial(self._send, url, call, {})) for url in urls]
+        await self.parallel(calls, at_once=len(urls))
+
+    async def restart(self, node: str, **settings: str) -> Moment:
+        """Starts the node again with these settings and waits until it serves; returns when it was started."""
+        started = await super().restart(node, **settings)
+        await self.warm([node], 1)
+        return started
 
     async def call(
         self,

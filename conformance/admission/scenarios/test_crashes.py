@@ -70,6 +70,7 @@ async def test_c10_crash_in_promotion(admission: Admission, faults: Faults, T: S
         await T.sleep(admission.context.random.random() * T.redis_hop, "the leaves to be in flight")
         async with faults.during("kill", admission.nodes[0]):
             await leaving
+        await admission.warm(admission.nodes[:1], 1)
         await _leave_all(arena, inside)  # once more, for those whose leave the kill cut off
         inside = await _moved_in(arena, line, T)
         movers = {character.id for character, _ in inside}
