@@ -12,12 +12,15 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from holdfast.reference.lockd.peers import LARGEST_REPLY, PeerFailed, Peers
+from holdfast.reference.shared.speech import Speech
 
 
 @asynccontextmanager
 async def calling() -> AsyncIterator[Peers]:
     node: Any = SimpleNamespace(
-        identity=SimpleNamespace(bundle=None), settings=SimpleNamespace(tc_client_bundle="", peer_call_timeout=5.0)
+        identity=SimpleNamespace(bundle=None),
+        settings=SimpleNamespace(tc_client_bundle="", peer_call_timeout=5.0),
+        speech=Speech(),
     )
     made = Peers(node)
     try:
