@@ -85,7 +85,7 @@ async def exchange(
         with context.call(within) as seconds:
             async with asyncio.timeout(seconds):
                 return await _read(reader)
-    except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.LimitOverrunError) as error:
+    except (OSError, asyncio.IncompleteReadError, TimeoutError, asyncio.LimitOverrunError, ValueError) as error:
         return RawAnswer(note=how_it_ended(error))
     finally:
         writer.transport.abort()
@@ -104,6 +104,25 @@ async def _read(reader: asyncio.StreamReader) -> RawAnswer:
     first, *lines = head.strip().split("\r\n")
     pairs = (line.partition(":") for line in lines)
     headers = CIMultiDict[str]((name, value.strip()) for name, _, value in pairs)
+    return RawAnswer(int(first.split(" ")[1]), headers, await _body(reader, headers))
+
+
+async def _body(reader: asyncio.StreamReader, headers: CIMultiDict[str]) -> bytes:
+    """Reads a body by its framing: chunks, a length, or until the target closes."""
+    if headers.get("Transfer-Encoding", "").lower().endswith("chunked"):
+        return await _chunks(reader)
     length = headers.get("Content-Length", "")
-    raw = await (reader.readexactly(int(length)) if length.isdigit() else reader.read(_LONGEST_HEAD))
-    return RawAnswer(int(first.split(" ")[1]), headers, raw)
+    if length.isdigit():
+        return await reader.readexactly(int(length))
+    body = b""
+    while (piece := await reader.read(_LONGEST_HEAD)) and len(body) < _LONGEST_HEAD:
+        body += piece
+    return body
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    body = b""
+    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
+        body += await reader.readexactly(size)
+        await reader.readexactly(2)
+    return body
