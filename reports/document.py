@@ -150,6 +150,7 @@ def _summary(defs: Definitions) -> Json:
             {"type": "object", "additionalProperties": TEXT}, "checks that failed on a clean copy, and why"
         ),
         **defs.some(PlanMade, "violations", "covered_violations"),
+        drawn=_maybe(_power(defs), "null unless the mutants are drawn"),
     )
     return _object(
         ADDED,
@@ -160,6 +161,17 @@ def _summary(defs: Definitions) -> Json:
         inconclusive_after_retry=COUNT,
         mutants=_maybe(mutants, "null unless the purpose of the run is mutants"),
         exit={"type": "integer"},
+    )
+
+
+def _power(defs: Definitions) -> Json:
+    return _object(
+        rate=_maybe({"type": "number"}, "killed of those judged; null when none was"),
+        goal={"type": "number"},
+        judged=_said(COUNT, "killed or survived; those that are equivalent or stillborn are not counted"),
+        killed=COUNT,
+        equivalent=COUNT,
+        **defs.some(PlanMade, "stillborn"),
     )
 
 

@@ -12,7 +12,7 @@ import contextlib
 import gc
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -102,6 +102,11 @@ class Harness:
         """Start one copy and give it back, so that a target which can't start fails once and not in every check."""
         self.call(self._try_target(target, timings))
 
+    def stillborn(self, variants: Iterable[str], target: Target, timings: Timings) -> dict[str, str]:
+        """Start one copy of the target as each of these mutants; return why, for those that did not start."""
+        tried = self.call(self._try_variants(list(variants), target, timings))
+        return {variant: why for variant, why in tried.items() if why}
+
     def run(self, jobs: Sequence[Job], on_done: Watcher | None = None) -> Iterator[tuple[Job, Outcome]]:
         """Outcomes in the order in which checks finish."""
         future = asyncio.run_coroutine_threadsafe(self._run(jobs, on_done), self._loop)
@@ -184,6 +189,19 @@ class Harness:
         with contextlib.suppress(NotObservable):  # then every check says so itself
             deployment = await deployments.lease(Wanted("shared", frozenset(), {}), target, timings)
             await deployments.give_back(deployment)
+
+    async def _try_variants(self, variants: list[str], target: Target, timings: Timings) -> dict[str, str]:
+        deployments = self._deployments_now()
+
+        async def trouble(variant: str) -> str:
+            try:
+                wanted = Wanted("shared", frozenset(), {}, variant=variant)
+                await deployments.give_back(await deployments.lease(wanted, target, timings))
+            except Exception as error:  # noqa: BLE001 - whatever keeps a mutant from starting is the answer
+                return str(error) or type(error).__name__
+            return ""
+
+        return dict(zip(variants, await asyncio.gather(*map(trouble, variants)), strict=True))
 
     async def _run(self, jobs: Sequence[Job], on_done: Watcher | None) -> None:
         def done(job: Job, outcome: Outcome) -> None:

@@ -59,7 +59,7 @@ class Equivalents:
         except tomllib.TOMLDecodeError as error:
             raise ScopeError(f"{self.file}: {error}") from None
         if unknown := set(read) - {"equivalent"}:
-            raise ScopeError(f"{self.file}: unknown key {sorted(unknown)[0]!r}; entries are [[equivalent]].")
+            raise ScopeError(f"{self.file}: unknown key {min(unknown)!r}; entries are [[equivalent]].")
         return list(read.get("equivalent", ()))
 
     def _checked(self, entry: Mapping[str, str], draw: Draw) -> Equivalent:

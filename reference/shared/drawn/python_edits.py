@@ -162,22 +162,24 @@ class _Finder(ast.NodeVisitor):
                 self._statements(block, inner)
 
     def _droppable(self, statement: ast.stmt, tail: _Tail) -> str:
+        """Returns the kind of the edit that drops the statement, empty for one that is kept."""
+        kind = ""
         match statement:
             case ast.Expr(value=ast.Await()):
-                return "skipped await"
+                kind = "skipped await"
             case ast.Expr(value=ast.Call()) if not self._is_quiet(statement):
-                return "dropped call"
+                kind = "dropped call"
             case ast.Assign(targets=targets) if all(map(_is_stored, targets)):
-                return "dropped assignment"
+                kind = "dropped assignment"
             case ast.AugAssign() | ast.Delete():
-                return "dropped assignment"
+                kind = "dropped assignment"
             case ast.Raise():
-                return "removed raise"
+                kind = "removed raise"
             case ast.Return(value=value) if not tail.whole and (value is not None or not tail.function):
-                return "dropped return"
+                kind = "dropped return"
             case ast.Continue() if not tail.loop:
-                return "dropped continue"
-        return ""
+                kind = "dropped continue"
+        return kind
 
     def _swappable(self, first: ast.stmt, second: ast.stmt) -> bool:
         """Whether the order may matter and both orders can run: each has an effect, neither binds what one reads."""
@@ -277,12 +279,12 @@ class _Finder(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         texts = any(isinstance(side, ast.JoinedStr) or _is_text(side) for side in (node.left, node.right))
-        if not texts and (new := _ARITHMETIC.get(type(node.op))):  # type: ignore[call-overload]  # an operator or none
+        if not texts and (new := _ARITHMETIC.get(type(node.op))):
             self._between(node.left, node.right, _OPERATOR, new, "arithmetic")
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if not _is_text(node.value) and (new := _ARITHMETIC.get(type(node.op))):  # type: ignore[call-overload]  # as above
+        if not _is_text(node.value) and (new := _ARITHMETIC.get(type(node.op))):
             self._between(node.target, node.value, _OPERATOR, new, "arithmetic")
         self.generic_visit(node)
 

@@ -60,7 +60,7 @@ class Scope:
         self.file = folder / "drawn.toml"
         self._read: Mapping[str, Any] = _toml(self.file)
         if unknown := set(self._read) - _KEYS:
-            raise ScopeError(f"{self.file}: unknown key {sorted(unknown)[0]!r}; there are {', '.join(sorted(_KEYS))}.")
+            raise ScopeError(f"{self.file}: unknown key {min(unknown)!r}; there are {', '.join(sorted(_KEYS))}.")
         self._strata: dict[str, tuple[Function, ...]] = {}
 
     @cached_property
@@ -100,7 +100,7 @@ class Scope:
         there = {*self._modules(self.folder), *(SHARED + each for each in self._modules(self._shared))}
         there |= set(self._lua_folders())
         if missing := there - set(self.strata) - set(self.left_out):
-            raise ScopeError(f"{self.file}: {sorted(missing)[0]} is neither in nor left out; list it, with a reason.")
+            raise ScopeError(f"{self.file}: {min(missing)} is neither in nor left out; list it, with a reason.")
         for name in (*self.strata, *self.left_out):
             if name not in there and not self._knows_function(name):
                 raise ScopeError(f"{self.file}: there is no module, folder or function {name}; remove it.")
