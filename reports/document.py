@@ -35,7 +35,7 @@ TEXTS: Json = {"$ref": "#/$defs/texts"}
 COUNTS: Json = {"$ref": "#/$defs/counts"}
 
 # Fields that came to the document within schema 1: a document of an older run lacks them.
-ADDED = frozenset({"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio"})
+ADDED = frozenset({"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio", "drawn"})
 
 
 def results_schema() -> Json:
@@ -143,6 +143,7 @@ def _reconciliation() -> Json:
 
 def _summary(defs: Definitions) -> Json:
     mutants = _object(
+        ADDED,
         **dict.fromkeys(STATUSES, COUNT),
         mutants=COUNT,
         clean_runs=_said(COUNT, "checks that ran against clean copies"),
@@ -213,4 +214,4 @@ def _check(defs: Definitions) -> Json:
 
 def _mutant(defs: Definitions) -> Json:
     duration = _said(SECONDS, "durations of all attempts against this mutant")
-    return _object(**defs.properties(MutantJudged, NOT_OF_A_MUTANT), duration_s=duration)
+    return _object(ADDED, **defs.properties(MutantJudged, NOT_OF_A_MUTANT), duration_s=duration)

@@ -9,8 +9,8 @@ import importlib
 import random
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from types import CodeType
@@ -82,7 +82,7 @@ class DrawnMutant:
 
     def _runs_in_python(self) -> bool:
         try:
-            before, after = self._code(self.function.source), self._code(self.after)
+            before, after = self._inside(_compiled(self.function.source)), self._code(self.after)
         except SyntaxError:
             return False
         same_frame = (before.co_freevars, before.co_flags) == (after.co_freevars, after.co_flags)
@@ -102,8 +102,16 @@ class DrawnMutant:
         original.__code__ = self._code(self.after)
 
     def _code(self, source: str) -> CodeType:
-        tree = compile(source, str(self.function.file), "exec", dont_inherit=True)
-        return next(code for code in _inside(tree) if code.co_qualname == self.function.label)
+        return self._inside(compile(source, str(self.function.file), "exec", dont_inherit=True))
+
+    def _inside(self, module: CodeType) -> CodeType:
+        return next(code for code in _inside(module) if code.co_qualname == self.function.label)
+
+
+@cache
+def _compiled(source: str) -> CodeType:
+    """A module as it is, compiled once for all the mutants that are compared with it."""
+    return compile(source, "<original>", "exec", dont_inherit=True)
 
 
 def _member(module: Any, label: str) -> Any:
@@ -133,6 +141,7 @@ class Draw:
     def __init__(self, scope: Scope, package: str, shared: str) -> None:
         self.scope = scope
         self._package, self._shared = package, shared
+        self._orders: dict[tuple[int, str], tuple[list[DrawnMutant], Iterator[DrawnMutant]]] = {}
 
     def find(self, name: str) -> DrawnMutant:
         """Returns the mutant that is named `drawn:<seed>:<number>`."""
@@ -147,7 +156,9 @@ class Draw:
     def mutant(self, seed: int, number: int) -> DrawnMutant | None:
         strata = shuffled(self.scope.strata, str(seed))
         turn, place = divmod(number - 1, len(strata))
-        return next(islice(self._of_stratum(seed, strata[place], f"{PREFIX}{seed}:{number}"), turn, None), None)
+        found, more = self._orders.setdefault((seed, strata[place]), ([], self._of_stratum(seed, strata[place])))
+        found.extend(islice(more, max(0, turn + 1 - len(found))))
+        return replace(found[turn], name=f"{PREFIX}{seed}:{number}") if turn < len(found) else None
 
     def mutants(self, seed: int) -> Iterator[DrawnMutant]:
         """Yields all mutants of a seed in the order of their numbers, until no stratum has any left."""
@@ -162,21 +173,21 @@ class Draw:
     def of_function(self, function: Function) -> Iterator[DrawnMutant]:
         """Yields every mutant of a function, without a number of its own."""
         for edit in function.edits:
-            mutant = self._made("", function, edit)
+            mutant = self._made(function, edit)
             if mutant.runs():
                 yield mutant
 
-    def _of_stratum(self, seed: int, stratum: str, name: str) -> Iterator[DrawnMutant]:
+    def _of_stratum(self, seed: int, stratum: str) -> Iterator[DrawnMutant]:
         functions = shuffled(self.scope.functions(stratum), f"{seed} {stratum}")
         orders = [[(each, edit) for edit in _in_turn_by_kind(each, seed)] for each in functions]
         for function, edit in in_turn(orders):
-            mutant = self._made(name, function, edit)
+            mutant = self._made(function, edit)
             if mutant.runs():
                 yield mutant
 
-    def _made(self, name: str, function: Function, edit: Edit) -> DrawnMutant:
+    def _made(self, function: Function, edit: Edit) -> DrawnMutant:
         package = self._shared if function.module.startswith("shared/") else self._package
-        return DrawnMutant(name, function, edit, package)
+        return DrawnMutant("", function, edit, package)
 
 
 def _in_turn_by_kind(function: Function, seed: int) -> Iterator[Edit]:

@@ -43,6 +43,11 @@ def hunk(text: str) -> tuple[str, ...]:
     return tuple(f"{line[:1]} {line[1:].strip()}".rstrip() for line in lines)
 
 
+def changed(lines: Sequence[str]) -> list[str]:
+    """Returns those lines of a hunk that were removed or added."""
+    return [line for line in lines if line.startswith(("+", "-"))]
+
+
 def other_words(word: str, words: Words) -> list[str]:
     """Returns the neighbours of a word in its enumeration; none if it is in no enumeration."""
     for enumeration in words:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.reference.shared.drawn.draw import Draw, DrawnMutant
-from holdfast.reference.shared.drawn.edit import hunk
+from holdfast.reference.shared.drawn.edit import changed, hunk
 from holdfast.reference.shared.drawn.scope import ScopeError
 
 _KEYS = {"function", "change", "argument"}
@@ -36,8 +36,7 @@ class Equivalent:
         if mutant.function.name != self.function:
             return False
         lines = hunk(mutant.diff)
-        changed = [line for line in lines if line[0] in "+-"]
-        if [line for line in self.change if line[0] in "+-"] != changed:
+        if changed(lines) != changed(self.change):
             return False
         length = len(self.change)
         return any(lines[place : place + length] == self.change for place in range(len(lines) - length + 1))

@@ -148,6 +148,8 @@ def _swapped(source: str, one: _Statement, other: _Statement) -> Iterator[Edit]:
     if other.tokens[0].text == "return" or other.place != one.place + 1 or other.block != one.block:
         return
     first, second = source[one.start : one.end], source[other.start : other.end]
+    if first == second:
+        return
     text = second + source[one.end : other.start] + first
     yield Edit(one.start, other.end, text, "swapped statements", f"{_line(second)} comes before {_line(first)}")
 

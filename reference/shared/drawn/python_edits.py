@@ -185,7 +185,7 @@ class _Finder(ast.NodeVisitor):
         """Whether the order may matter and both orders can run: each has an effect, neither binds what one reads."""
         if not all(isinstance(each, _SIMPLE) and _has_effect(each) for each in (first, second)):
             return False
-        if self._is_quiet(first) or self._is_quiet(second):
+        if self._is_quiet(first) or self._is_quiet(second) or ast.dump(first) == ast.dump(second):
             return False
         bound, read = _names(first), _names(second)
         return not (bound[0] & (read[0] | read[1]) or read[0] & bound[1])
