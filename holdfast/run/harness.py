@@ -103,9 +103,9 @@ class Harness:
         self.call(self._try_target(target, timings))
 
     def stillborn(self, variants: Iterable[str], target: Target, timings: Timings) -> dict[str, str]:
-        """Start one copy of the target as each of these mutants; return why, for those that did not start."""
-        tried = self.call(self._try_variants(list(variants), target, timings))
-        return {variant: why for variant, why in tried.items() if why}
+        """Start a copy of the target as each of these mutants; return why, for those that twice did not start."""
+        failed = self.call(self._try_variants(list(variants), target, timings))
+        return self.call(self._try_variants(list(failed), target, timings))
 
     def run(self, jobs: Sequence[Job], on_done: Watcher | None = None) -> Iterator[tuple[Job, Outcome]]:
         """Outcomes in the order in which checks finish."""
@@ -195,13 +195,14 @@ class Harness:
 
         async def trouble(variant: str) -> str:
             try:
-                wanted = Wanted("shared", frozenset(), {}, variant=variant)
+                wanted = Wanted("quiet", frozenset(), {}, variant=variant)
                 await deployments.give_back(await deployments.lease(wanted, target, timings))
             except Exception as error:  # noqa: BLE001 - whatever keeps a mutant from starting is the answer
                 return str(error) or type(error).__name__
             return ""
 
-        return dict(zip(variants, await asyncio.gather(*map(trouble, variants)), strict=True))
+        tried = zip(variants, await asyncio.gather(*map(trouble, variants)), strict=True)
+        return {variant: why for variant, why in tried if why}
 
     async def _run(self, jobs: Sequence[Job], on_done: Watcher | None) -> None:
         def done(job: Job, outcome: Outcome) -> None:
