@@ -69,7 +69,7 @@ class RunOptions:
     schedule: Annotated[Path | None, Flag("run this schedule of faults (TOML) instead of a drawn one", "FILE")] = None
     sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N")] = None
     drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N")] = 0
-    cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "60m"
+    cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "120m"
     all_checks: Annotated[bool, Flag("run every check against every mutant, to see what else kills it")] = False
 
     @property
