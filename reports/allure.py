@@ -18,7 +18,7 @@ from pathlib import Path
 
 from holdfast.reports.ctrf import epoch_ms
 from holdfast.reports.finding import citation, render_finding, transcript_lines
-from holdfast.reports.summary import group_of, mutant_name
+from holdfast.reports.summary import group_of, group_of_mutant, mutant_name
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
 
@@ -67,6 +67,10 @@ def _as_alarm(result: Json) -> Json:
     return {**result, "status": "failed", "labels": [*result["labels"], suite]}
 
 
+def _change(mutant: Json) -> list[str]:
+    return [f"```\n{mutant['drawn']['diff']}\n```"] if mutant["drawn"] else []
+
+
 def _mutant(run_id: str, mutant: Json, zero: int) -> Json:
     stable = str(uuid.uuid5(_SPACE, mutant["id"]))
     labels = {
@@ -74,7 +78,7 @@ def _mutant(run_id: str, mutant: Json, zero: int) -> Json:
         "suite": "mutants",
         "mutant": mutant["status"],
         "requirement": mutant["requirement"],
-        "feature": group_of(mutant["requirement"]),
+        "feature": group_of_mutant(mutant),
     }
     return {
         "uuid": str(uuid.uuid5(_SPACE, "\0".join([run_id, mutant["id"], "mutant"]))),
@@ -85,7 +89,7 @@ def _mutant(run_id: str, mutant: Json, zero: int) -> Json:
         "status": OF_A_MUTANT[mutant["status"]],
         "statusDetails": {"message": f"{mutant['status']}: {mutant['reason']}" if mutant["reason"] else ""},
         "stage": "finished",
-        "description": "\n\n".join(f"killed by `{check}`" for check in mutant["by"]),
+        "description": "\n\n".join([*(f"killed by `{check}`" for check in mutant["by"]), *_change(mutant)]),
         "steps": [],
         "attachments": [],
         "labels": [{"name": name, "value": value} for name, value in labels.items()],

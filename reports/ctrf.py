@@ -15,7 +15,7 @@ import uuid
 from datetime import UTC, datetime
 
 from holdfast.reports.finding import citation, render_finding
-from holdfast.reports.summary import alarm_of, group_of, mutant_name
+from holdfast.reports.summary import alarm_of, group_of, group_of_mutant, mutant_name
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
 
@@ -105,10 +105,10 @@ def _mutant(mutant: Json) -> Json:
         "status": OF_A_MUTANT[mutant["status"]],
         "rawStatus": mutant["status"],
         "duration": _ms(mutant["duration_s"]),
-        "suite": ["mutants", group_of(mutant["requirement"])],
+        "suite": ["mutants", group_of_mutant(mutant)],
         "type": "mutant",
-        "tags": [mutant["id"], mutant["requirement"]],
-        "extra": {"by": mutant["by"], "also": mutant["also"], "declared": mutant["declared"]},
+        "tags": [mutant["id"], *filter(None, [mutant["requirement"]])],
+        "extra": {"by": mutant["by"], "also": mutant["also"], "declared": mutant["declared"], "drawn": mutant["drawn"]},
     }
     return test | ({"message": mutant["reason"]} if mutant["reason"] else {})
 

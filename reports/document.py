@@ -35,7 +35,9 @@ TEXTS: Json = {"$ref": "#/$defs/texts"}
 COUNTS: Json = {"$ref": "#/$defs/counts"}
 
 # Fields that came to the document within schema 1: a document of an older run lacks them.
-ADDED = frozenset({"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio", "blocked", "narrowed"})
+ADDED = frozenset(
+    {"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio", "blocked", "narrowed", "drawn"}
+)
 
 
 def results_schema() -> Json:
@@ -147,6 +149,7 @@ def _reconciliation() -> Json:
 
 def _summary(defs: Definitions) -> Json:
     mutants = _object(
+        ADDED,
         **dict.fromkeys(STATUSES, COUNT),
         mutants=COUNT,
         clean_runs=_said(COUNT, "checks that ran against clean copies"),
@@ -154,6 +157,7 @@ def _summary(defs: Definitions) -> Json:
             {"type": "object", "additionalProperties": TEXT}, "checks that failed on a clean copy, and why"
         ),
         **defs.some(PlanMade, "violations", "covered_violations"),
+        drawn=_maybe(_power(defs), "null unless the mutants are drawn"),
     )
     return _object(
         ADDED,
@@ -165,6 +169,17 @@ def _summary(defs: Definitions) -> Json:
         mutants=_maybe(mutants, "null unless the purpose of the run is mutants"),
         **defs.some(PlanMade, "narrowed"),
         exit={"type": "integer"},
+    )
+
+
+def _power(defs: Definitions) -> Json:
+    return _object(
+        rate=_maybe({"type": "number"}, "killed of those judged; null when none was"),
+        goal={"type": "number"},
+        judged=_said(COUNT, "killed or survived; those that are equivalent or stillborn are not counted"),
+        killed=COUNT,
+        equivalent=COUNT,
+        **defs.some(PlanMade, "stillborn"),
     )
 
 
@@ -208,4 +223,4 @@ def _check(defs: Definitions) -> Json:
 
 def _mutant(defs: Definitions) -> Json:
     duration = _said(SECONDS, "durations of all attempts against this mutant")
-    return _object(**defs.properties(MutantJudged, NOT_OF_A_MUTANT), duration_s=duration)
+    return _object(ADDED, **defs.properties(MutantJudged, NOT_OF_A_MUTANT), duration_s=duration)

@@ -20,7 +20,7 @@ from holdfast.reports.blocked import blocked_line, told_one_by_one
 from holdfast.reports.finding import citation, detail_text, interval_text, known_text, reason_beyond
 from holdfast.reports.model import sentence_of
 from holdfast.reports.picture import look, meter, story, timeline
-from holdfast.reports.summary import group_of, outcome_line, reconciliation_line
+from holdfast.reports.summary import group_of, group_of_mutant, outcome_line, reconciliation_line
 from holdfast.reports.text import Json, count, seconds
 from holdfast.spec.verdict import Verdict
 
@@ -93,8 +93,8 @@ def _matrix(document: Json) -> Json:
 
 
 def _mutant_groups(mutants: list[Json]) -> Iterator[tuple[str, list[Json], int]]:
-    for group in dict.fromkeys(group_of(mutant["requirement"]) for mutant in mutants):
-        mine = [mutant for mutant in mutants if group_of(mutant["requirement"]) == group]
+    for group in dict.fromkeys(group_of_mutant(mutant) for mutant in mutants):
+        mine = [mutant for mutant in mutants if group_of_mutant(mutant) == group]
         yield group, mine, sum(mutant["status"] == "killed" for mutant in mine)
 
 

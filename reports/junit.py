@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from holdfast.reports.blocked import blocked_line
 from holdfast.reports.finding import citation, render_finding
-from holdfast.reports.summary import alarm_of, group_of, mutant_name, verdict_line
+from holdfast.reports.summary import alarm_of, group_of, group_of_mutant, mutant_name, verdict_line
 from holdfast.reports.text import Json
 from holdfast.spec.verdict import Verdict
 
@@ -89,7 +89,7 @@ def _mutants(root: ET.Element, document: Json) -> None:
     total = sum(mutant["duration_s"] for mutant in mutants)
     suite = _suite(root, "mutants", map(_element_of_mutant, mutants), total, document)
     for mutant in mutants:
-        named = {"classname": f"mutants.{group_of(mutant['requirement'])}", "name": mutant_name(mutant)}
+        named = {"classname": f"mutants.{group_of_mutant(mutant)}", "name": mutant_name(mutant)}
         case = ET.SubElement(suite, "testcase", {**named, "time": _time(mutant["duration_s"])})
         if element := _element_of_mutant(mutant):
             message = f"{mutant['status']}: {mutant['reason'] or mutant['violation']}"

@@ -16,6 +16,8 @@ from holdfast.spec.verdict import Verdict
 ALARMS = frozenset({Verdict.FAIL, Verdict.WARN})
 STATUSES: tuple[MutantStatus, ...] = get_args(MutantStatus)
 ENDED = "run ended before"
+GOAL = 0.9
+"""The share of the drawn mutants that are not equivalent which a suite has to kill."""
 NOT_OF_A_MUTANT = frozenset({"at"})
 
 
@@ -50,8 +52,16 @@ class KillMatrix:
         return list((planned | self.judged).values())
 
     def exit(self, plan: PlanMade) -> int:
-        """Returns 1 if a mutant survived or a check raised a false alarm, 2 if a mutant is not judged, else 0."""
-        statuses = {mutant.status for mutant in self.mutants(plan)}
+        """Returns 1 if a mutant survived or a check raised a false alarm, 2 if a mutant is not judged, else 0.
+
+        Drawn mutants are judged by their rate: 1 if it is below the goal, 2 if there is none, else 0. A check that
+        raised a false alarm has killed none of them.
+        """
+        mutants = self.mutants(plan)
+        statuses = {mutant.status for mutant in mutants}
+        if drawn := _drawn(mutants, plan):
+            undecided = drawn["rate"] is None or "not-judged" in statuses
+            return 2 if undecided else int(drawn["rate"] < GOAL)
         if "survived" in statuses or self.alarms:
             return 1
         return 2 if not statuses or "not-judged" in statuses else 0
@@ -73,12 +83,29 @@ class KillMatrix:
             "false_alarms": {check: alarms[-1].reason for check, alarms in self.alarms.items()},
             "violations": plan.violations,
             "covered_violations": plan.covered_violations,
+            "drawn": _drawn(mutants, plan),
         }
 
 
 def count_statuses(statuses: Iterable[str]) -> dict[str, int]:
     seen = list(statuses)
     return {status: seen.count(status) for status in STATUSES}
+
+
+def _drawn(mutants: list[MutantJudged], plan: PlanMade) -> Json | None:
+    """Returns the detection power of a run of drawn mutants, None for any other run."""
+    statuses = [mutant.status for mutant in mutants if mutant.drawn]
+    if not statuses and not plan.stillborn:
+        return None
+    killed, judged = statuses.count("killed"), statuses.count("killed") + statuses.count("survived")
+    return {
+        "rate": round(killed / judged, 4) if judged else None,
+        "goal": GOAL,
+        "judged": judged,
+        "killed": killed,
+        "equivalent": statuses.count("excluded"),
+        "stillborn": [as_json(each) for each in plan.stillborn],
+    }
 
 
 def _not_judged(plan: MutantPlan) -> MutantJudged:
@@ -89,4 +116,5 @@ def _not_judged(plan: MutantPlan) -> MutantJudged:
         declared=plan.declared,
         status="excluded" if plan.excluded else "not-judged",
         reason=plan.excluded or ENDED,
+        drawn=plan.drawn,
     )

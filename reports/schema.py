@@ -99,6 +99,7 @@ REMARKS: dict[type, dict[str, Json]] = {
         "by": {"description": "the checks of its own row that caught it"},
         "also": {"description": "other rows that fell; null when only its own row's checks ran"},
         "declared": {"description": "other rows that break with its own"},
+        "drawn": {"description": "the change of a drawn mutant; null for one that the catalogue lists"},
     },
     RunFinished: {
         "cpu_s": {"description": "processor seconds of runner, guardian, nodes and all else that the run started"},

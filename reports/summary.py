@@ -21,6 +21,11 @@ def group_of(requirement: str) -> str:
     return requirement.rpartition("-")[0] or requirement
 
 
+def group_of_mutant(mutant: Json) -> str:
+    """The group of the row that a mutant violates; for a drawn one, the module that it changes."""
+    return str(mutant["drawn"]["module"]) if mutant["drawn"] else group_of(mutant["requirement"])
+
+
 def mutant_name(mutant: Json) -> str:
     return f"{mutant['id']} {mutant['violation']}"
 
@@ -90,7 +95,9 @@ def outcome_line(document: Json) -> str:
 
 
 def _of_mutants(got: Json) -> Iterator[str]:
-    if got["survived"]:
+    if got["drawn"] and got["drawn"]["rate"] is not None:
+        yield power_line(got["drawn"])
+    elif got["survived"]:
         yield f"{count(got['survived'], 'mutant')} survived"
     if got["not-judged"]:
         yield f"{count(got['not-judged'], 'mutant')} could not be judged"
@@ -120,12 +127,36 @@ def summary_lines(document: Json, width: int = WIDTH) -> list[str]:
 def matrix_line(document: Json) -> str:
     """Returns the kill matrix in one line."""
     got = document["summary"]["mutants"]
+    if got["drawn"]:
+        return _drawn_line(got)
     open_ones = f", {got['not-judged']} not judged" if got["not-judged"] else ""
     return (
         f"{got['mutants']} mutants: {got['killed']} killed, {got['survived']} survived, "
         f"{got['excluded']} excluded{open_ones}; {got['covered_violations']} of {got['violations']} violations "
         f"covered; {got['clean_runs']} clean runs, {len(got['false_alarms'])} false alarms"
     )
+
+
+def power_line(drawn: Json) -> str:
+    """Returns the published figure: which share of the drawn mutants the suite kills."""
+    rate = "no rate" if drawn["rate"] is None else f"{drawn['rate']:.1%}"
+    killed = f"{drawn['killed']} of {drawn['judged']} drawn mutants killed"
+    return f"detection power {rate} ({killed}, goal {drawn['goal']:.0%})"
+
+
+def _drawn_line(got: Json) -> str:
+    drawn = got["drawn"]
+    open_ones = f", {got['not-judged']} not judged" if got["not-judged"] else ""
+    return (
+        f"{power_line(drawn)}: {drawn['equivalent']} equivalent, {len(drawn['stillborn'])} stillborn{open_ones}; "
+        f"{got['clean_runs']} clean runs, {len(got['false_alarms'])} false alarms"
+    )
+
+
+def _diff_lines(mutant: Json) -> Iterator[str]:
+    """Yields the change of a drawn mutant that is not killed: nothing else says what it is."""
+    if mutant["drawn"] and mutant["status"] != "killed":
+        yield from (f"    {visible(line)}" for line in mutant["drawn"]["diff"].splitlines())
 
 
 def _matrix(document: Json, width: int) -> Iterator[str]:
@@ -135,6 +166,9 @@ def _matrix(document: Json, width: int) -> Iterator[str]:
         by = ", ".join(check.rpartition("::")[2] for check in mutant["by"])
         if by or mutant["reason"]:
             yield f"  {'':<10} {'':<14} {cut(visible(by), width) or visible(mutant['reason'])}"
+        yield from _diff_lines(mutant)
+    for dead in (document["summary"]["mutants"]["drawn"] or {"stillborn": []})["stillborn"]:
+        yield cut(f"  {'stillborn':<10} {dead['id']:<14} {visible(dead['reason'])}", width)
     for check, reason in document["summary"]["mutants"]["false_alarms"].items():
         yield f"  false alarm on a clean copy: {visible(check)}: {visible(reason)}"
     if document["interrupted"]:

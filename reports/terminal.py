@@ -163,7 +163,8 @@ class Terminal:
         """Counts the mutant as tried or caught; prints false alarms only, since checks ought to fail on mutants."""
         if said.variant:
             self._tried |= {said.variant} if said.final else set()
-            if is_alarm(said) and self._broken.get(said.variant) in {claim.id for claim in said.verifies}:
+            row = self._broken.get(said.variant)
+            if is_alarm(said) and (not row or row in {claim.id for claim in said.verifies}):
                 self._caught.add(said.variant)
             self._progress.done, self._progress.caught = len(self._tried), len(self._caught)
         elif is_alarm(said):

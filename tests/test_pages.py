@@ -18,6 +18,8 @@ import yaml
 from holdfast.chaos.relay.process import _parser as relay_parser
 from holdfast.chaos.schedules.storm import load_for
 from holdfast.cli.main import app
+from holdfast.reference.admission.mutants.table import draw
+from holdfast.reference.shared.drawn.equivalent import Equivalents
 from holdfast.rooms import ROOMS
 from holdfast.run.suite import checks_of
 from holdfast.spec.catalogue import builtin, builtin_keys
@@ -167,6 +169,10 @@ def toml_examples() -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("page", "text"), toml_examples(), ids=lambda each: getattr(each, "name", ""))
 def test_every_descriptor_and_schedule_of_a_guide_is_read(page: Path, text: str, tmp_path: Path) -> None:
     data = tomllib.loads(text)
+    if "equivalent" in data:
+        (tmp_path / "equivalent.toml").write_text(text)
+        assert Equivalents(tmp_path / "equivalent.toml", draw()).entries
+        return
     if "schedule" in data:
         (tmp_path / "schedule.toml").write_text(text)
         (tmp_path / "datagrams.toml").write_text(DATAGRAMS)

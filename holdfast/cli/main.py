@@ -143,9 +143,17 @@ def serve(
 
 
 @app.command()
-@takes("only", "sample", "seed", "all_checks", "time_scale", "results", "jobs", results=RESULTS / "mutants", jobs=1)
+@takes(
+    *("only", "sample", "drawn", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
+    results=RESULTS / "mutants",
+    jobs=1,
+)
 def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) -> None:
-    """Run each deliberately broken server against the checks of its requirement: the kill matrix."""
+    """Run each deliberately broken server against the checks of its requirement: the kill matrix.
+
+    With --drawn N the servers are broken mechanically instead, by changes that no catalogue lists, and every check may
+    find them. The share that is killed is the suite's power of detection; exit 0 means 90 % or more.
+    """
     from holdfast.cli.mutants import kill_matrix
 
     raise typer.Exit(kill_matrix(keys or [], options, as_json=as_json))

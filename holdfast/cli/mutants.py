@@ -13,11 +13,13 @@ import pytest
 
 from holdfast import rooms
 from holdfast.check.verifies import spec_of
+from holdfast.cli.drawn import asks_for_drawn, candidates
 from holdfast.cli.several import run_several
 from holdfast.plugin import Handover, check_id, params_of
 from holdfast.reports.files import write_all
 from holdfast.reports.result import Results
 from holdfast.reports.terminal import Terminal
+from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
 from holdfast.run.options import RunOptions
@@ -50,11 +52,17 @@ def judge_mutants(
     """Judge the mutants of one spec in this process, and write the reports, also of a run that breaks off."""
     catalogue, target = builtin(key), options.read_target(key)
     everyone = known_mutants(key, catalogue)
-    chosen = _choose(everyone, options)
+    drawn = asks_for_drawn(options)
+    chosen = [] if drawn else _choose(everyone, options)
+    found, wanted = candidates(key, options) if drawn else (iter(()), 0)
     checks = _collect(key, options)
     folder = options.results or Path()
     stream = Stream(folder, [reporter] if reporter else [])
-    matrix = KillMatrix(options, target, catalogue, chosen, checks, stream, tokens)
+    matrix = (
+        DrawnMatrix(options, target, catalogue, found, wanted, checks, stream, tokens)
+        if drawn
+        else KillMatrix(options, target, catalogue, chosen, checks, stream, tokens)
+    )
     try:
         matrix.run(len(everyone), _mutant_modules(key))
     finally:

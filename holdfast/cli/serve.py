@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from holdfast.cli.store_members import watched_by, who_leads
+from holdfast.reference.shared.drawn.draw import PREFIX, NoSuchMutant
 from holdfast.run.harness import Harness
 from holdfast.run.options import RunOptions, estranged
 from holdfast.run.stream import Stream
@@ -52,7 +53,14 @@ def serve_target(
 
 def _also_broken(key: str, violate: str) -> tuple[str, ...]:
     """The other requirements that this mutant breaks as well; an unknown mutant is refused."""
-    known = importlib.import_module(f"holdfast.reference.{key}.mutants.table").all_mutants()
+    table = importlib.import_module(f"holdfast.reference.{key}.mutants.table")
+    if violate.startswith(PREFIX):
+        try:
+            table.draw().find(violate)
+        except NoSuchMutant as error:
+            raise CatalogueError(str(error)) from error
+        return ()
+    known = table.all_mutants()
     if violate in known:
         also: tuple[str, ...] = known[violate].also
         return also

@@ -134,14 +134,38 @@ class RowPlan:
 
 
 @dataclass(frozen=True)
+class DrawnChange:
+    """The one change of a drawn mutant. No row names it, so its place in the reference does."""
+
+    module: str = ""
+    function: str = ""
+    kind: str = ""
+    place: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True)
 class MutantPlan:
-    """A mutant that the run is to judge; `declared` are the other rows that it cannot but break."""
+    """A mutant that the run is to judge; `declared` are the other rows that it cannot but break.
+
+    A drawn one has no requirement; `excluded` is then the argument that it is equivalent to the original.
+    """
 
     id: str = ""
     requirement: str = ""
     violation: str = ""
     declared: list[str] = field(default_factory=list)
     excluded: str | None = None
+    drawn: DrawnChange | None = None
+
+
+@dataclass(frozen=True)
+class Stillborn:
+    """A drawn mutant that did not start, so another was drawn for it."""
+
+    id: str = ""
+    reason: str = ""
+    diff: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,6 +196,7 @@ class PlanMade(Event):
     mutants: list[MutantPlan] = field(default_factory=list)
     covered_violations: int = 0
     violations: int = 0
+    stillborn: list[Stillborn] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +280,7 @@ class MutantJudged(Event):
     also: list[str] | None = None
     declared: list[str] = field(default_factory=list)
     reason: str = ""
+    drawn: DrawnChange | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

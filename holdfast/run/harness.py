@@ -12,7 +12,7 @@ import contextlib
 import gc
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,6 +108,11 @@ class Harness:
         found: str | None = self.call(self._try_target(target, catalogue))
         return found
 
+    def stillborn(self, variants: Iterable[str], target: Target, timings: Timings) -> dict[str, str]:
+        """Start a copy of the target as each of these mutants; return why, for those that twice did not start."""
+        failed = self.call(self._try_variants(list(variants), target, timings))
+        return self.call(self._try_variants(list(failed), target, timings))
+
     def run(self, jobs: Sequence[Job], on_done: Watcher | None = None) -> Iterator[tuple[Job, Outcome]]:
         """Outcomes in the order in which checks finish."""
         future = asyncio.run_coroutine_threadsafe(self._run(jobs, on_done), self._loop)
@@ -195,6 +200,20 @@ class Harness:
             return await first_look(target, catalogue, deployment, self.audit)
         finally:
             await deployments.give_back(deployment)
+
+    async def _try_variants(self, variants: list[str], target: Target, timings: Timings) -> dict[str, str]:
+        deployments = self._deployments_now()
+
+        async def trouble(variant: str) -> str:
+            try:
+                wanted = Wanted("quiet", frozenset(), {}, variant=variant)
+                await deployments.give_back(await deployments.lease(wanted, target, timings))
+            except Exception as error:  # noqa: BLE001 - whatever keeps a mutant from starting is the answer
+                return str(error) or type(error).__name__
+            return ""
+
+        tried = zip(variants, await asyncio.gather(*map(trouble, variants)), strict=True)
+        return {variant: why for variant, why in tried if why}
 
     async def _run(self, jobs: Sequence[Job], on_done: Watcher | None) -> None:
         def done(job: Job, outcome: Outcome) -> None:

@@ -17,7 +17,10 @@ BUSY_BELOW = 2.5
 
 @dataclass(frozen=True)
 class Job:
-    """`variant` names the mutant that the check runs against, empty for the target itself."""
+    """`variant` names the mutant that the check runs against, empty for the target itself.
+
+    Jobs of a lower `turn` begin first; those of one turn, which is the rule, the longest first.
+    """
 
     check: str
     spec: CheckSpec
@@ -29,11 +32,17 @@ class Job:
     variant: str = ""
     seed: int = 0
     command: str = ""
+    turn: int = 0
 
     @property
     def planned(self) -> float:
         """The seconds that the check plans to wait, at the scale of this run."""
         return self.timings.evaluate(self.spec.waits)
+
+    @property
+    def urgency(self) -> float:
+        """How urgently it wants its place: the longest first, but never before one of a lower turn."""
+        return -self.turn if self.turn else self.planned
 
     @property
     def deadline(self) -> float:

@@ -31,9 +31,9 @@ from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.verdict import Verdict
 from holdfast.target.descriptor import Target
 
-MUTANTS_PER_CLEAN_COPY = 10
-_ALARMS = frozenset({Verdict.FAIL, Verdict.WARN})
-_CLEAN = ""
+MUTANTS_PERCLEAN_COPY = 10
+ALARMS = frozenset({Verdict.FAIL, Verdict.WARN})
+CLEAN = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class CollectedCheck:
 
 
 @dataclass
-class _Trial:
+class Trial:
     """What is known of one mutant so far."""
 
     mutant: MutantPlan
@@ -71,6 +71,7 @@ class _Trial:
             also=sorted(self.also) if all_checks else None,
             declared=mutant.declared,
             reason=mutant.excluded or "; ".join(self.notes),
+            drawn=mutant.drawn,
         )
 
 
@@ -92,29 +93,24 @@ class KillMatrix:
         self._timings = target.timings(catalogue)
         self._checks = checks
         self._stream = stream
-        self._trials = {mutant.id: _Trial(mutant) for mutant in mutants}
+        self._trials = {mutant.id: Trial(mutant) for mutant in mutants}
         self._false_alarms: set[str] = set()
         self._signals = Signals()
         self._started = time.monotonic()
 
     def run(self, covered: int, preload: Sequence[str]) -> None:
         """`covered` violations have a mutant or a reason for none; `preload` are the modules of the mutants."""
-        jobs = self._first_round()
         self._stream.emit(
             run_started(self._options, self._target, self._catalogue, self._timings, purpose="mutants"),
         )
-        self._stream.emit(self._announced(jobs, covered))
+        self._begin(covered)
         self._signals.take()
         harness = Harness(self._target, self._stream, self._options, preload, self._tokens)
         leftovers: list[str] = []
         try:
             harness.open()
             self._signals.hand_to(harness.interrupt)
-            for _ in harness.run(jobs, self._watch):
-                pass
-            for _ in harness.run(self._second_round(), self._watch):
-                pass
-            self._void_false_kills()
+            self._judge(harness, covered)
             for trial in self._trials.values():
                 self._stream.emit(trial.judged(all_checks=self._options.all_checks))
         finally:
@@ -123,6 +119,19 @@ class KillMatrix:
             leftovers = [str(harness.folder)] if harness.folder.exists() else []
             self._finish(audit, leftovers)
             self._signals.give_back()
+
+    def _begin(self, covered: int) -> None:
+        """Announce the plan, before anything is started."""
+        self._stream.emit(self._announced(self._first_round(), covered))
+
+    def _judge(self, harness: Harness, covered: int) -> None:  # noqa: ARG002 - for those who announce here
+        self._run_jobs(harness, self._first_round())
+        self._run_jobs(harness, self._second_round())
+        self._void_false_kills()
+
+    def _run_jobs(self, harness: Harness, jobs: Sequence[Job]) -> None:
+        for _ in harness.run(jobs, self._watch):
+            pass
 
     def _finish(self, audit: dict[str, Any], leftovers: list[str]) -> None:
         wall = round(time.monotonic() - self._started, 3)
@@ -158,7 +167,7 @@ class KillMatrix:
             if trial.mutant.excluded:
                 continue
             jobs += [self._job(check, trial.mutant.id) for check in self._checks_for(trial)]
-            if number % MUTANTS_PER_CLEAN_COPY == 0:
+            if number % MUTANTS_PERCLEAN_COPY == 0:
                 jobs += self._clean_jobs(number)
         return jobs
 
@@ -179,17 +188,17 @@ class KillMatrix:
 
     def _clean_jobs(self, number: int) -> list[Job]:
         """The checks that judge the next ten mutants, against an unbroken copy."""
-        batch = list(self._trials.values())[number : number + MUTANTS_PER_CLEAN_COPY]
+        batch = list(self._trials.values())[number : number + MUTANTS_PERCLEAN_COPY]
         checks = {check.id: check for trial in batch for check in self._own_checks(trial)}
-        return [self._job(check, _CLEAN, repeat=number + 1) for check in checks.values()]
+        return [self._job(check, CLEAN, repeat=number + 1) for check in checks.values()]
 
-    def _checks_for(self, trial: _Trial) -> Sequence[CollectedCheck]:
+    def _checks_for(self, trial: Trial) -> Sequence[CollectedCheck]:
         return self._checks if self._options.all_checks else self._own_checks(trial)
 
-    def _own_checks(self, trial: _Trial) -> list[CollectedCheck]:
+    def _own_checks(self, trial: Trial) -> list[CollectedCheck]:
         return [check for check in self._checks if trial.mutant.requirement in check.rows]
 
-    def _job(self, check: CollectedCheck, variant: str, repeat: int = 1) -> Job:
+    def _job(self, check: CollectedCheck, variant: str, repeat: int = 1, turn: int = 0) -> Job:
         return Job(
             check=check.id,
             spec=check.spec,
@@ -200,12 +209,13 @@ class KillMatrix:
             repeat=repeat,
             variant=variant,
             seed=self._options.seed,
+            turn=turn,
         )
 
     def _watch(self, scheduler: Scheduler, job: Job, outcome: Outcome) -> None:
         """Note what came of one check, on the loop, before anybody else hears of it."""
-        alarm = outcome.verdict in _ALARMS
-        if job.variant == _CLEAN:
+        alarm = outcome.verdict in ALARMS
+        if job.variant == CLEAN:
             if alarm:
                 self._false_alarms.add(job.check)
             return

@@ -71,11 +71,17 @@ class RunOptions:
     random: Annotated[int, Flag("run N schedules of faults drawn with --seed instead of the named scenarios", "N")] = 0
     schedule: Annotated[Path | None, Flag("run this schedule of faults (TOML) instead of a drawn one", "FILE")] = None
     sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N")] = None
+    drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N")] = 0
+    cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "120m"
     all_checks: Annotated[bool, Flag("run every check against every mutant, to see what else kills it")] = False
 
     @property
     def selection(self) -> Selection:
         return Selection(self.only, self.level)
+
+    @property
+    def cap_s(self) -> float:
+        return seconds(self.cap)
 
     @property
     def budget_s(self) -> float | None:

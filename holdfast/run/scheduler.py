@@ -94,7 +94,7 @@ class Scheduler:
         self.tasks: dict[_Key, asyncio.Task[Outcome]] = {}
 
     async def run(self, jobs: Sequence[Job]) -> None:
-        rest = sorted(jobs, key=lambda job: (job.repeat, -job.planned))
+        rest = sorted(jobs, key=lambda job: (job.turn, job.repeat, -job.planned))
         overlapped = [job for job in rest if not job.needs_all]
         self._untried = {_key(job) for job in overlapped}
         tasks = [self._tracked(job, self._overlapped(job)) for job in overlapped]
@@ -123,7 +123,7 @@ class Scheduler:
 
     async def _overlapped(self, job: Job) -> Outcome:
         """One attempt beside others, and one more, visibly, when the first was inconclusive."""
-        URGENCY.set(job.planned)
+        URGENCY.set(job.urgency)
         async with self._slot(job):
             outcome = await self._attempt(job, 1)
         self._tried(_key(job))

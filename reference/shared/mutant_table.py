@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from holdfast.reference.shared.drawn.draw import PREFIX, Draw, draw_of
+from holdfast.reference.shared.drawn.equivalent import Equivalents
 from holdfast.reference.shared.seams import Place, Seam, component_seams, lua_seams, registered_at, setting_seams
 from holdfast.reference.shared.settings import BadSetting
 
@@ -124,10 +126,18 @@ class MutantTable(Generic[P]):
     def apply(self, name: str, components: P) -> None:
         """Installs the mutant of that name; raises BadSetting with the names that are near if there is none."""
         try:
-            mutant = self.find(name)
+            install = self.draw().find(name).install if name.startswith(PREFIX) else self.find(name).install
         except LookupError as error:
             raise BadSetting(str(error)) from None
-        mutant.install(components)
+        install(components)
+
+    def draw(self) -> Draw:
+        """Returns the draw of mutants that are listed nowhere; each is named `drawn:<seed>:<number>`."""
+        return draw_of(self._package.__name__.rpartition(".")[0])
+
+    def equivalents(self, draw: Draw) -> Equivalents:
+        """Returns the drawn mutants that are argued to be no change at all."""
+        return Equivalents(self._folder / "equivalent.toml", draw)
 
     def _component_of(self, override: type[Any]) -> tuple[str, type[Any]]:
         """The component that a class can replace: its name and its class."""

@@ -99,7 +99,7 @@ def _definition_seams(override: type[Any], component: type[Any], name: str, fold
     for cls in (*component.__mro__[:-1], *override.__mro__[1:-1]):
         if name in vars(cls):
             owner = component if cls in component.__mro__ else cls
-            kind = "method" if _function(vars(cls)[name]) else "attribute"
+            kind = "method" if function_of(vars(cls)[name]) else "attribute"
             return (Seam(kind, f"{owner.__name__}.{name}", _place_of(cls, name), override=replaced_at),)
     return ()
 
@@ -113,7 +113,7 @@ def _names_lua(value: Any, folder: Path) -> bool:
 
 
 def _place_of(cls: type[Any], name: str) -> Place:
-    if function := _function(vars(cls).get(name)):
+    if function := function_of(vars(cls).get(name)):
         return Place(Path(function.__code__.co_filename), function.__code__.co_firstlineno)
     lines, first = inspect.getsourcelines(cls)
     for number, line in enumerate(lines, first):
@@ -122,7 +122,8 @@ def _place_of(cls: type[Any], name: str) -> Place:
     return Place(Path(inspect.getfile(cls)), first)
 
 
-def _function(value: Any) -> FunctionType | None:
+def function_of(value: Any) -> FunctionType | None:
+    """Returns the plain function inside a property, a class or static method, or a decorated function."""
     match value:
         case property():
             value = value.fget

@@ -56,6 +56,11 @@ def test_a_command_line_becomes_the_record(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+def test_drawn_mutants_are_a_number_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = taken(monkeypatch, "mutants", "admission", "--drawn", "5", "--seed", "3", "--cap", "90s")
+    assert (asked.drawn, asked.seed, asked.cap_s) == (5, 3, 90.0)
+
+
 def test_without_flags_the_record_keeps_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken(monkeypatch, "run") == RunOptions(results=Path("holdfast-results"))
     assert taken(monkeypatch, "mutants", "admission") == RunOptions(results=Path("holdfast-results/mutants"), jobs=1)

@@ -10,6 +10,7 @@ from holdfast.check.verifies import Claim
 from holdfast.run.events import (
     CheckFinished,
     CheckStarted,
+    DrawnChange,
     Event,
     KnownEntry,
     LongestCheck,
@@ -21,6 +22,7 @@ from holdfast.run.events import (
     RunAudit,
     RunFinished,
     RunStarted,
+    Stillborn,
     TargetFacts,
     TimingInForce,
     encode,
@@ -252,4 +254,34 @@ def mutant_run() -> list[Event]:
         judged(unclear, "not-judged", reason="inconclusive: machine stalled"),
         RunAudit(at=6.9, loop_lag_ms={"p50": 0.4}),
         ended(1),
+    ]
+
+
+CHANGE = DrawnChange(
+    "rules",
+    "Rules.allowed",
+    "comparison",
+    "reference/admission/rules.py:13",
+    "--- reference/admission/rules.py\n+++ reference/admission/rules.py\n@@ -13 +13 @@\n-a < <b>\n+a <= <b>",
+)
+
+
+def drawn_mutants() -> list[MutantPlan]:
+    """Three drawn mutants, of which the last is argued to be equivalent."""
+    return [
+        MutantPlan(f"drawn:7:{number}", "", "Rules.allowed: < becomes <=", excluded=excluded, drawn=CHANGE)
+        for number, excluded in ((1, None), (3, None), (4, "equivalent: they are the same"))
+    ]
+
+
+def drawn_run(*statuses: str) -> list[Event]:
+    """Drawn mutants, as they are judged in this order; one more was stillborn."""
+    planned = drawn_mutants()
+    became = [*statuses, *("killed", "survived", "excluded")[len(statuses) :]]
+    return [
+        started(purpose="mutants", command="holdfast mutants admission --drawn 3 --seed 7"),
+        mutants(*planned, stillborn=[Stillborn("drawn:7:2", "it ended with status 1", CHANGE.diff)]),
+        *(judged(each, status, drawn=CHANGE) for each, status in zip(planned, became, strict=True)),
+        RunAudit(at=6.9, loop_lag_ms={"p50": 0.4}),
+        ended(),
     ]

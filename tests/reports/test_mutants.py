@@ -92,6 +92,7 @@ def test_each_mutant_is_there_with_what_became_of_it() -> None:
         "also": ["AD-RATE-04", "AD-FLAP-01"],
         "declared": ["AD-RATE-04"],
         "reason": "",
+        "drawn": None,
         "duration_s": 6.1,
     }
     assert [mutant["duration_s"] for mutant in document["mutants"]] == [6.1, 2.0, 0.0, 1.0]
@@ -109,6 +110,7 @@ def test_the_summary_counts_mutants_clean_copies_and_violations() -> None:
         "false_alarms": {STATE: "late"},
         "violations": 9,
         "covered_violations": 6,
+        "drawn": None,
     }
     assert (document["summary"]["check_runs"], document["sum_s"]) == (6, pytest.approx(21.3))
     assert (document["requirements"], document["purpose"]) == ([], "mutants")

@@ -17,6 +17,7 @@ from holdfast.spec.verdict import Verdict
 from tests.reports.streams import (
     EVIDENCE,
     RATE,
+    drawn_run,
     ended,
     finished,
     hostile_run,
@@ -46,7 +47,7 @@ def faulty_run() -> list[Event]:
     return [started(purpose="chaos", engine="relay"), plan(row("AD-RATE-03", part(1, [RATE]))), check, ended()]
 
 
-RUNS = [small_run(), hostile_run(), mutant_run(), faulty_run()]
+RUNS = [small_run(), hostile_run(), mutant_run(), drawn_run(), faulty_run()]
 
 
 @pytest.mark.parametrize(("path", "text"), schema.files().items(), ids=lambda value: getattr(value, "name", ""))
@@ -97,6 +98,9 @@ def test_a_line_with_a_field_or_a_kind_missing_is_not_valid() -> None:
 
 def test_a_document_of_an_older_run_is_still_valid() -> None:
     document = fold_events(small_run()).to_json()
+    drawn = fold_events(mutant_run()).to_json()
+    del drawn["summary"]["mutants"]["drawn"], drawn["mutants"][0]["drawn"]
+    Draft202012Validator(RESULTS).validate(drawn)
     del document["purpose"], document["mutants"], document["summary"]["mutants"]
     Draft202012Validator(RESULTS).validate(document)
 

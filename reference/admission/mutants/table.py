@@ -76,3 +76,4 @@ _violations = MutantTable(
 )
 violates, violation, exclude = _violations.violates, _violations.violation, _violations.exclude
 all_mutants, excluded, apply = _violations.all_mutants, _violations.excluded, _violations.apply
+draw, equivalents = _violations.draw, _violations.equivalents

@@ -57,3 +57,4 @@ from holdfast.reference.shared.mutant_table import MutantTable
 _violations = MutantTable(mutants, Components, Settings, support=frozenset({"table"}), example="TC-ELECT-03/1")
 violates, violation, exclude = _violations.violates, _violations.violation, _violations.exclude
 all_mutants, excluded, apply = _violations.all_mutants, _violations.excluded, _violations.apply
+draw, equivalents = _violations.draw, _violations.equivalents
