@@ -27,6 +27,8 @@ from holdfast.spec.verdict import Kind, Verdict, fold, fold_parts
 
 FIXED = "listed under [known_failures], but it passes now: remove the entry"
 
+NOT_REACHED = "no step of a walk came to it"
+
 _STATUS = {
     "not-observable": Verdict.NOT_OBSERVABLE,
     "not-applicable": Verdict.NOT_APPLICABLE,
@@ -173,17 +175,19 @@ class Fold:
 
     def _row(self, plan: RowPlan, checks: dict[str, CheckResult]) -> Row | None:
         parts = [self._part(plan, part, checks) for part in plan.parts if _inside(part)]
+        if self.run.purpose == "walks":  # it answers for the rows that a walk came to, and for no others
+            parts = [part for part in parts if part.reason != NOT_REACHED]
         if not parts:
             return None
         verdict = fold_parts(parts[0].verdict, [part.verdict for part in parts[1:]])
         if verdict is Verdict.PASS and plan.known:
             verdict = Verdict.FIXED
         mine = [checks[check] for check in dict.fromkeys(check for part in parts for check in part.checks)]
-        worst = next((check for check in mine if check.verdict is verdict), None)
+        worst = next((check for check in mine if check.on(plan) is verdict), None)
         return Row(
             plan=plan,
             verdict=verdict,
-            kind=_kind(mine) if verdict is Verdict.FAIL else None,
+            kind=_kind([check for check in mine if check.on(plan)]) if verdict is Verdict.FAIL else None,
             reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts),
             parts=parts,
             checks=[check.check for check in mine],
@@ -196,10 +200,14 @@ class Fold:
         place = Claim(row.id, part.part)
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
-        verdict = fold(_that_apply([check.verdict for check in mine]) + ([status] if status else []))
+        said = {check.check: verdict for check in mine if (verdict := check.on(row)) is not None}
+        undecided = [Verdict.INCONCLUSIVE] if mine and not said and status is None else []
+        verdict = fold(_that_apply(list(said.values())) + undecided + ([status] if status else []))
         if verdict is Verdict.PASS and part.known:
             verdict = Verdict.FIXED
-        reason = why if verdict is status else next((c.reason for c in mine if c.verdict is verdict), "")
+        reason = why if verdict is status else next((c.reason for c in mine if said.get(c.check) is verdict), "")
+        if undecided:
+            reason = NOT_REACHED
         if not mine and status is None:
             reason = "no check for this part"
         if verdict is Verdict.FIXED:

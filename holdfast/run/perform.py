@@ -86,6 +86,7 @@ class Outcome:
     started: float = 0.0
     duration: float = 0.0
     evidence: Evidence = field(default_factory=Evidence)
+    decided: tuple[str, ...] | None = None
 
     @classmethod
     def error(cls, attempt: int, reason: str) -> "Outcome":
@@ -115,6 +116,7 @@ async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
         started=started,
         duration=time.monotonic() - started,
         evidence=context.evidence(transcribed=job.transcribed or judged.verdict is not Verdict.PASS),
+        decided=context.decided,
     )
 
 
@@ -130,6 +132,7 @@ def _context(job: Job, attempt: int, around: Surroundings) -> Context:
         say_waiting=around.say_waiting,
         lease=around.lease,
         answer_timeout=around.answer_timeout,
+        walk_order=job.walk_order,
     )
 
 
@@ -138,7 +141,7 @@ async def _judge(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one l
     try:
         await _within(job.deadline, context, _run(context, job.params))
     except Finding as finding:
-        expected = tuple(finding.expected)
+        bad, expected = _how_bad(job, context), tuple(finding.expected)
         return Judged(bad, str(finding), finding.kind, expected, finding.seen, finding.late, finding.excusable)
     except AssertionError as error:
         said = shortened("; ".join(line.strip() for line in str(error).splitlines()), LONGEST)
@@ -158,6 +161,12 @@ async def _judge(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one l
     if context.warnings:
         return Judged(Verdict.WARN, "; ".join(context.warnings), Kind.VIOLATES, late=True)
     return Judged(Verdict.PASS)
+
+
+def _how_bad(job: Job, context: Context) -> Verdict:
+    """Of the rows that a finding is about, one MUST is enough."""
+    rows = context.decided or tuple(claim.id for claim in job.spec.claims)
+    return Verdict.FAIL if any(job.catalogue.requirements[row].level == "MUST" for row in rows) else Verdict.WARN
 
 
 def _overdue(context: Context, limit: float, bad: Verdict) -> Judged:
