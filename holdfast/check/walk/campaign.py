@@ -151,6 +151,8 @@ class Walks:
             return self._unless_the_machine(play, broken)
         except TooUncertain:
             self._tally.cut_short("too many states were possible")
+        except Inconclusive as undecided:
+            self._tally.cut_short(str(undecided))
         finally:
             with contextlib.suppress(Exception):  # what is left open on the target says nothing about the walk
                 await play.world.close()

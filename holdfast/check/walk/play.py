@@ -66,7 +66,7 @@ class Play(Generic[S]):
             await self._wait(step[0])
         else:
             await self._send(step, told)
-        for look in self.model.looks(self.possible.states):
+        for look in self.model.looks(self.possible.states, step):
             await self._look(look, told)
 
     def describe(self, command: Command) -> str:

@@ -14,8 +14,9 @@ broken rule names the rows.
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic
 
 from holdfast.check.walk.vocabulary import Branch, Broken, Command, Model, S, Seen, Timer, TooUncertain
@@ -52,6 +53,7 @@ class Possible(Generic[S]):
         self._model = model
         self.states: tuple[S, ...] = tuple(dict.fromkeys(states))
         self.judged: dict[str, int] = {}
+        self._before = -math.inf
 
     def take(self, *calls: Call) -> tuple[str, ...]:
         """Keeps the states that explain these calls, made at the same instant; returns what would have been legal.
@@ -65,6 +67,7 @@ class Possible(Generic[S]):
         if len(kept) > MOST_STATES:
             raise TooUncertain
         self.states = kept
+        self._before = max(self._before, min(seen.sent for _, seen in calls))
         for row in {row for branch in alive for rule in branch.rules for row in rule.rows}:
             self.judged[row] = self.judged.get(row, 0) + 1
         return tuple(dict.fromkeys(branch.describe() for branch in (*alive, *(miss.branch for miss in misses))))
@@ -114,8 +117,10 @@ class Possible(Generic[S]):
                 done[state] = None
                 continue
             timer = min(due, key=lambda timer: (timer.earliest, timer.name))
-            until = max(timer.earliest, min(timer.latest, seen.received))
-            further = [(after, not_yet) for after in timer.fire(timer.earliest, until)]
+            # It had not fired when the last call took effect, or the state would say so.
+            since = max(timer.earliest, self._before)
+            until = max(since, min(timer.latest, seen.received))
+            further = [(after, not_yet) for after in timer.fire(since, until)]
             if timer.latest > seen.sent or timer.name == relaxed.late:
                 further.append((state, not_yet | {timer.name}))
             todo += [each for each in further if each not in tried]
@@ -133,7 +138,8 @@ class Possible(Generic[S]):
             timer, overdue = wrong
             said = f"{timer.name} {'by now' if overdue else 'not yet'}"
             legal = tuple(dict.fromkeys((*expected, said)))
-            return Broken(timer.rows, legal, seen, late or overdue > 0, overdue)
+            rows = timer.rows if overdue else timer.not_before or timer.rows
+            return Broken(rows, legal, seen, late or overdue > 0, overdue)
         if not misses:
             return Broken((), ("a continuation that the model knows",), seen, late)
         nearest = max(misses, key=lambda miss: miss.closeness).branch
@@ -154,13 +160,4 @@ class Possible(Generic[S]):
 
 
 def _wider(one: Timer[S], other: Timer[S]) -> Timer[S]:
-    return Timer(
-        one.name,
-        one.kind,
-        min(one.earliest, other.earliest),
-        max(one.latest, other.latest),
-        one.fire,
-        one.rows,
-        one.about,
-        one.waited_for,
-    )
+    return replace(one, earliest=min(one.earliest, other.earliest), latest=max(one.latest, other.latest))

@@ -100,8 +100,9 @@ class Timer(Generic[S]):
     """Something that the target does by itself: not before `earliest`, not after `latest` (infinite: perhaps never).
 
     `fire` gets the interval in which it happens and returns the states that it may lead to. `rows` demand that it
-    happens in time. `about` are arguments of commands that can tell whether it has happened. `waited_for` is false
-    for what may happen at any moment: there is no deadline to wait for.
+    happens in time, `not_before` that it does not happen sooner (`rows` too, if none are given). `about` are arguments
+    of commands that can tell whether it has happened. `waited_for` is false for what may happen at any moment: there
+    is no deadline to wait for.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Timer(Generic[S]):
     rows: tuple[str, ...] = ()
     about: tuple[tuple[str, Value], ...] = ()
     waited_for: bool = True
+    not_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, order=True)
@@ -143,8 +145,8 @@ class Model(Protocol[S]):
     def races(self, state: S) -> Iterable[Step]:
         """Returns commands that may be drawn together, to be sent at the same instant."""
 
-    def looks(self, states: Sequence[S]) -> Iterable[Command]:
-        """Returns what is looked at after every step, for whatever the target lets us see."""
+    def looks(self, states: Sequence[S], step: Step) -> Iterable[Command]:
+        """Returns what is looked at after this step, of whatever the target lets us see."""
 
     def situation(self, state: S, command: Command) -> str:
         """Returns the class of this state as far as the command is concerned; a few words."""

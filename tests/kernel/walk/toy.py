@@ -100,7 +100,7 @@ class LockModel:
     def races(self, _state: State) -> Iterable[Step]:
         return [(Command.of("take", who="a"), Command.of("take", who="b"))]
 
-    def looks(self, _states: Sequence[State]) -> Iterable[Command]:
+    def looks(self, _states: Sequence[State], _step: Step) -> Iterable[Command]:
         return [Command.of("look")]
 
     def situation(self, state: State, command: Command) -> str:

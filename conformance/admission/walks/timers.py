@@ -1,0 +1,181 @@
+"""What a target does by itself, and when: graces, tokens, silence, locks, windows, offers, promotions.
+
+Names and numbers are those of the catalogue; every window is as wide as the rows allow. A session in grace is gone
+between `grace` and `grace_reclaim` after the drop, its token dies at `token_ttl` sharp.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from holdfast.check.spectime import SpecTime
+from holdfast.check.walk.vocabulary import Timer
+from holdfast.conformance.admission.walks.state import GRACE, NEW, OWNERS, SILENT, Offer, Span, State
+
+WHO = "who"
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The durations and limits that the model uses, in this run's seconds."""
+
+    grace: float
+    grace_reclaim: float
+    token_ttl: float
+    stale_limit: float
+    stale_reclaim: float
+    heartbeat: float
+    rate_window: float
+    rate_lock: float
+    rate_failures: int
+    replacement_ttl: float
+    promote_never: float
+    prompt_never: float
+    tolerance: float
+    slack: float
+
+    @classmethod
+    def of(cls, T: SpecTime, *, via_grace: bool) -> "Spans":
+        return cls(
+            grace=T.grace,
+            grace_reclaim=T.grace_reclaim,
+            token_ttl=T.token_ttl,
+            stale_limit=T.stale_limit,
+            stale_reclaim=T.stale_reclaim_grace if via_grace else T.stale_reclaim,
+            heartbeat=T.heartbeat_interval,
+            rate_window=T.rate_window,
+            rate_lock=T.rate_lock,
+            rate_failures=T.count("rate_failures"),
+            replacement_ttl=T.replacement_ttl,
+            promote_never=T.promote_never,
+            prompt_never=T.prompt_never,
+            tolerance=T.deadline_slack,
+            slack=T.slack,
+        )
+
+
+def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
+    for who, session in state.sessions:
+        if session.mode == GRACE:
+            yield from _of_grace(state, who, session.since, spans, dead=session.dead)
+        if session.mode in (NEW, SILENT):
+            yield _of_silence(state, who, session.since, spans)
+    for user, since in state.locks:
+        yield _of_lock(state, user, since, spans)
+    for user, failures in state.failures:
+        yield from (_of_failure(state, user, number, spans) for number in range(len(failures)))
+    for number, offer in enumerate(sorted(state.offers, key=lambda each: (each.who, each.since))):
+        yield _of_offer(state, offer, number, spans)
+    yield from _of_lines(state, spans)
+
+
+def _of_grace(state: State, who: str, since: Span, spans: Spans, *, dead: bool) -> Iterator[Timer[State]]:
+    yield Timer(
+        f"the end of {who}'s grace",
+        "grace",
+        since.lo + spans.grace - spans.tolerance,
+        since.hi + spans.grace_reclaim + spans.slack,
+        lambda lo, hi: [state.ended(who).settled(Span(lo, hi))],
+        ("AD-STALE-01",),
+        ((WHO, who),),
+        not_before=("AD-RECON-02",),
+    )
+    session = state.session(who)
+    if session is not None and not dead:
+        yield Timer(
+            f"the end of {who}'s token",
+            "token",
+            *_sharp(since, spans.token_ttl, spans),
+            lambda _lo, _hi: [state.with_session(who, replace(session, dead=True))],
+            ("AD-RECON-04",),
+            ((WHO, who),),
+        )
+
+
+def _of_silence(state: State, who: str, since: Span, spans: Spans) -> Timer[State]:
+    return Timer(
+        f"the end of {who}'s silent session",
+        "stale",
+        since.lo + spans.stale_limit - spans.tolerance,
+        since.hi + spans.stale_reclaim + spans.slack,
+        lambda lo, hi: [state.ended(who).settled(Span(lo, hi))],
+        ("AD-STALE-02",),
+        ((WHO, who),),
+    )
+
+
+def _of_lock(state: State, user: str, since: Span, spans: Spans) -> Timer[State]:
+    return Timer(
+        f"the end of {user}'s lock",
+        "lock",
+        *_sharp(since, spans.rate_lock, spans),
+        lambda _lo, _hi: [state.with_lock(user, None)],
+        ("AD-RATE-01",),
+        ((WHO, _somebody_of(user)),),
+    )
+
+
+def _of_failure(state: State, user: str, number: int, spans: Spans) -> Timer[State]:
+    failures = state.failed(user)
+    rest = (*failures[:number], *failures[number + 1 :])
+    return Timer(
+        f"failure {number + 1} of {user} leaving the window",
+        "window",
+        *_sharp(failures[number], spans.rate_window, spans),
+        lambda _lo, _hi: [state.with_failures(user, rest)],
+        ("AD-RATE-03",),
+        ((WHO, _somebody_of(user)),),
+        waited_for=number == 0,
+    )
+
+
+def _of_offer(state: State, offer: Offer, number: int, spans: Spans) -> Timer[State]:
+    return Timer(
+        f"the end of offer {number + 1}, to {offer.who}",
+        "offer",
+        *_sharp(offer.since, spans.replacement_ttl, spans),
+        lambda _lo, _hi: [replace(state, offers=state.offers - {offer})],
+        ("AD-REPL-03",),
+        ((WHO, offer.who),),
+    )
+
+
+def _of_lines(state: State, spans: Spans) -> Iterator[Timer[State]]:
+    for where, room in state.rooms:
+        if room.since is not None:
+            # Whether an instance in maintenance promotes is open.
+            latest = math.inf if room.closed else room.since.hi + spans.promote_never
+            yield Timer(
+                f"the promotion on {where}",
+                "promotion",
+                room.since.lo,
+                latest,
+                partial(_promote, state, where),
+                ("AD-QUEUE-10",),
+                (("where", where),),
+                waited_for=not room.closed,
+            )
+        for who in room.line:
+            if state.void(who):
+                yield _of_void_entry(state, who, where)
+
+
+def _promote(state: State, where: str, lo: float, hi: float) -> list[State]:
+    return [state.promoted(where, Span(lo, hi))]
+
+
+def _of_void_entry(state: State, who: str, where: str) -> Timer[State]:
+    """An entry of a character with a session, or suspended, may be dropped at once or when a promotion reaches it."""
+    drop: Callable[[float, float], list[State]] = lambda lo, hi: [  # noqa: E731 - one of many like it
+        state.out_of_line(who, where).settled(Span(lo, hi))
+    ]
+    return Timer(f"the drop of {who}'s entry on {where}", "void entry", -math.inf, math.inf, drop, waited_for=False)
+
+
+def _sharp(since: Span, duration: float, spans: Spans) -> tuple[float, float]:
+    return since.lo + duration - spans.tolerance, since.hi + duration + spans.tolerance
+
+
+def _somebody_of(user: str) -> str:
+    return next(who for who, owner in OWNERS.items() if owner == user)
