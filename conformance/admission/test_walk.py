@@ -10,7 +10,7 @@ from holdfast.conformance.admission.walks.timers import Spans
 from holdfast.conformance.admission.walks.world import AdmissionWorld
 from holdfast.spec.capability import Capability
 
-WALKERS = 6
+WALKERS = 12
 # The rows that rules of the model state.
 ROWS = (
     "AD-ADMIT-01",

@@ -142,7 +142,8 @@ class Attempt:
             rule(f"the session {session.id}", answer.session_id == session.id, row, "AD-RECON-03"),
             fresh_token(answer, (session.token,), "AD-RECON-07"),
         )
-        resumed = Session(self.where, session.id, answer.token, NEW, at, shown=session.shown)
+        # The client has its session now, so whether a poll still hands it out is open.
+        resumed = Session(self.where, session.id, answer.token, NEW, at)
         state = self.state
         if session.mode in (OPEN, SILENT):
             state = self._closing(("AD-RECON-08",))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from holdfast.check.walk.vocabulary import Command, Step, Value
 from holdfast.conformance.admission.walks.state import NOWHERE, OPEN, OWNERS, PEOPLE, ROOMS, State
-from holdfast.conformance.admission.walks.timers import Spans
 
 CONNECT = "connect"
 TOKENS = ("current", "previous", "unknown", "of sibling")
@@ -21,7 +20,13 @@ SIBLINGS = {"a": "b", "b": "a", "c": "d", "d": "c"}
 STRANGERS = {"u1": "u2", "u2": "u3", "u3": "u1"}
 
 
-def all_commands(state: State, nodes: int, *, kills: bool, cancels: bool) -> Iterator[Command]:
+def all_commands(state: State, nodes: int, failures: int, *, kills: bool, cancels: bool) -> Iterator[Command]:
+    """Yields what may be drawn; a user is locked after `failures` of them."""
+    drawn = _all_commands(state, nodes, kills=kills, cancels=cancels)
+    return (each for each in drawn if _spares_the_user(state, each, failures))
+
+
+def _all_commands(state: State, nodes: int, *, kills: bool, cancels: bool) -> Iterator[Command]:
     for node in _nodes(state, nodes):
         for who in PEOPLE:
             yield from _attempts(who, node)
@@ -96,14 +101,14 @@ def all_races(state: State, nodes: int) -> Iterator[Step]:
             yield tuple(Command.of(CONNECT, who=who, where=where, node=node) for node in (first, last))
 
 
-def ready(state: State, command: Command, spans: Spans) -> bool:
-    """Whether the spec says what comes of the command in this state, and whether a walk gains from it."""
+def ready(state: State, command: Command) -> bool:
+    """Whether the command makes sense in this state, and the spec says what comes of it."""
     if command.get("node") in state.down and command.name != "restart":
         return False
     sense = True
     match command.name:
         case "connect":
-            sense = _attempt_is_decided(state, command) and _may_fail(state, command, spans)
+            sense = _attempt_is_decided(state, command)
         case "lock":
             sense = state.locked(OWNERS[command.get("who")]) is None
         case "drop" | "close" | "mute" | "beat":
@@ -133,8 +138,10 @@ def _attempt_is_decided(state: State, command: Command) -> bool:
     return len([offer for offer in state.offers if offer.who == who]) < MOST_OFFERS
 
 
-def _may_fail(state: State, command: Command, spans: Spans) -> bool:
+def _spares_the_user(state: State, command: Command, limit: int) -> bool:
     """Leaves the last failure to `lock`: a user who is locked by accident can do nothing for the rest of a walk."""
+    if command.name != CONNECT:
+        return True
     user = command.get("by") or OWNERS[command.get("who")]
     if state.locked(user) is not None:
         return True
@@ -142,4 +149,4 @@ def _may_fail(state: State, command: Command, spans: Spans) -> bool:
     wrong = any(command.get(name) for name in ("build", "by", "token", "replace"))
     barred = who in state.suspended or state.session(who) is not None
     shut = where == NOWHERE or state.room(where).closed
-    return not (wrong or barred or shut) or len(state.failed(user)) < spans.rate_failures - 1
+    return not (wrong or barred or shut) or len(state.failed(user)) < limit - 1

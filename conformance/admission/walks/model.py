@@ -56,10 +56,11 @@ class AdmissionModel:
         yield from todo
 
     def ready(self, state: State, command: Command) -> bool:
-        return ready(state, command, self.spans)
+        return ready(state, command)
 
     def commands(self, state: State) -> Iterable[Command]:
-        return all_commands(state, self.sight.nodes, kills=self.sight.kills, cancels=self.sight.cancels)
+        sight = self.sight
+        return all_commands(state, sight.nodes, self.spans.rate_failures, kills=sight.kills, cancels=sight.cancels)
 
     def races(self, state: State) -> Iterable[Step]:
         return all_races(state, self.sight.nodes)

@@ -1,7 +1,7 @@
 """Classes of states, as coverage counts them: what a command is about, in a few words."""
 
 from holdfast.check.walk.vocabulary import Command
-from holdfast.conformance.admission.walks.state import GRACE, NEW, NOWHERE, OWNERS, State
+from holdfast.conformance.admission.walks.state import NEW, NOWHERE, OWNERS, State
 
 NAMES = ("drain", "maintain", "suspend")
 
@@ -45,6 +45,8 @@ def _in_room(state: State, command: Command) -> str:
     who, where = command.get("who"), command.get("where")
     session, room = state.session(who), state.room(where)
     mode = "closed" if room.closed else "draining" if room.draining else ""
+    if command.get("token") not in ("", "current") or command.get("replace") not in ("", "offer"):
+        return person(state, who)  # what is void is refused, wherever
     if session is not None:
         place = "here" if session.where == where else "elsewhere"
         return " ".join(filter(None, [person(state, who), place, mode if place == "here" else ""]))
@@ -64,7 +66,7 @@ def person(state: State, who: str) -> str:
         return "waiting" if state.waits_at(who) else "outside"
     if session.mode == NEW and session.shown:
         return "promoted"
-    return "expired" if session.mode == GRACE and session.dead else session.mode
+    return session.mode
 
 
 def _room(state: State, where: str) -> str:

@@ -4,6 +4,9 @@ A *pair* is a command in a class of states, through a node that did or did not d
 is a pair with the command before it: what was missed in the field was seldom a command in a state, and often the same
 command in a state that was reached another way. The model says which pairs can be reached; the number of triples
 cannot be told beforehand, so those reached are counted.
+
+Rare situations are reached in several steps. So coverage also learns where commands lead: from the word that begins a
+situation to the word that begins the next one. A command that leads to where many pairs are still missing has promise.
 """
 
 from collections import Counter
@@ -19,6 +22,25 @@ class Coverage:
     goal: frozenset[Pair] = frozenset()
     pairs: Counter[Pair] = field(default_factory=Counter)
     triples: Counter[Triple] = field(default_factory=Counter)
+    # By the word before and the command: the words after.
+    leads: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+
+    def led(self, pair: Pair, situation: str) -> None:
+        """Notes in which situation a command left what it is about."""
+        self.leads.setdefault((_word(pair.situation), pair.command), Counter())[_word(situation)] += 1
+
+    def promise(self, pair: Pair) -> int:
+        """Returns how many pairs were never reached where this command has most often led."""
+        led = self.leads.get((_word(pair.situation), pair.command))
+        if led is None:
+            return 0
+        word = led.most_common(1)[0][0]
+        return 0 if word == _word(pair.situation) else self.wanted[word]
+
+    @property
+    def wanted(self) -> Counter[str]:
+        """How many pairs were never reached, by the first word of their situation."""
+        return Counter(_word(pair.situation) for pair in self.goal - self.pairs.keys())
 
     def visit(self, pair: Pair, previous: str) -> None:
         self.pairs[pair] += 1
@@ -48,3 +70,7 @@ class Coverage:
     @property
     def share(self) -> float:
         return len(self.reached) / len(self.goal) if self.goal else 1.0
+
+
+def _word(situation: str) -> str:
+    return situation.partition(" ")[0]

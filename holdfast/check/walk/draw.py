@@ -1,8 +1,9 @@
 """Draws the next step of a walk: most often one that was tried least, now and then any.
 
-Always taking the least visited would go in circles: the way to a rare state leads through common ones. So a share of
-the draws is free. After a wait for a deadline the next command is one that can tell on which side of it the target is;
-any other would let the deadline pass unseen.
+Always taking the least visited would go in circles: the way to a rare state leads through common ones. So where no pair
+is missing the draw follows what coverage has learnt about ways, and a share of the draws is free. After a wait for a
+deadline the next command is one that can tell on which side of it the target is; any other would let the deadline pass
+unseen.
 """
 
 import random
@@ -17,6 +18,8 @@ from holdfast.check.walk.vocabulary import NO_NODE, Command, Model, Pair, S, Ste
 WAIT = "wait"
 # Share of the draws that do not look at coverage, and of those that send two commands at once.
 FREE, TOGETHER = 0.2, 0.08
+# Share of the others that go where pairs are missing, if none is missing here.
+TOWARDS = 0.7
 # Seconds by which "just before" and "just after" keep away from a deadline's window.
 BEFORE, AFTER = 0.1, 0.4
 
@@ -40,9 +43,20 @@ class Drawer(Generic[S]):
         before = self.model.kind(last[0]) if last else "begin"
         if self.random.random() < FREE:
             return (self.random.choice(choice),)
-        scored = [(self.coverage.visits(self.pair(possible, each), before), each) for each in choice]
+        return (self._least_known([(self.pair(possible, each), each) for each in choice], before),)
+
+    def _least_known(self, choice: Sequence[tuple[Pair, Command]], before: str) -> Command:
+        """Returns a command whose pair is missing; else one that leads where pairs are missing; else the rarest."""
+        missing = [each for pair, each in choice if pair in self.coverage.goal and not self.coverage.pairs[pair]]
+        if missing:
+            return self.random.choice(missing)
+        promises = {pair: self.coverage.promise(pair) for pair, _ in choice}
+        most = max(promises.values())
+        if most and self.random.random() < TOWARDS:
+            return self.random.choice([each for pair, each in choice if promises[pair] == most])
+        scored = [(self.coverage.visits(pair, before), each) for pair, each in choice]
         least = min(score for score, _ in scored)
-        return (self.random.choice([each for score, each in scored if score == least]),)
+        return self.random.choice([each for score, each in scored if score == least])
 
     def pair(self, possible: Possible[S], command: Command) -> Pair:
         if command.name == WAIT:

@@ -47,9 +47,13 @@ class Play(Generic[S]):
             if step is None:
                 return
             before = self.model.kind(self.steps[-1][0]) if self.steps else "begin"
-            for command in step:
-                drawer.coverage.visit(drawer.pair(self.possible, command), before)
+            pairs = [drawer.pair(self.possible, command) for command in step]
+            for pair in pairs:
+                drawer.coverage.visit(pair, before)
             await self.perform(step)
+            for pair, command in zip(pairs, step, strict=True):
+                if command.name != WAIT:
+                    drawer.coverage.led(pair, drawer.pair(self.possible, command).situation)
 
     async def repeat(self, steps: Sequence[Step]) -> None:
         """Performs given steps; those that make no sense here, because others were left out, are skipped."""

@@ -36,7 +36,11 @@ class Command:
 
     def get(self, name: str) -> str:
         """Returns an argument as text; empty if it was not given."""
-        return str(dict(self.args).get(name, ""))
+        # Called some thousand times for each draw, so no dictionary is made of them.
+        for known, value in self.args:
+            if known == name:
+                return str(value)
+        return ""
 
     def flag(self, name: str) -> bool:
         return bool(dict(self.args).get(name, False))
