@@ -5,8 +5,8 @@ from holdfast.check.verifies import verifies
 from holdfast.check.walk.campaign import Ground, Walks
 from holdfast.conformance.admission.client import Admission
 from holdfast.conformance.admission.walks.model import AdmissionModel, Sight
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import State
-from holdfast.conformance.admission.walks.timers import Spans
 from holdfast.conformance.admission.walks.world import AdmissionWorld
 from holdfast.spec.capability import Capability
 
@@ -25,6 +25,10 @@ ROWS = (
     "AD-DRAIN-02",
     "AD-DRAIN-03",
     "AD-DRAIN-04",
+    "AD-OBS-02",
+    "AD-OBS-03",
+    "AD-OBS-04",
+    "AD-OBS-05",
     "AD-POLL-01",
     "AD-POLL-04",
     "AD-POLL-05",
@@ -77,9 +81,10 @@ async def test_whatever_users_and_operators_do_leaves_what_the_model_says(
     sight = Sight(
         nodes=min(2, len(admission.nodes)),
         records=keys is not None,
+        events=Capability.EVENTS in seen,
         cancels=bool(admission.features.get("cancel_replacement", True)),
     )
-    spans = Spans.of(T, via_grace=bool(admission.features.get("stale_via_grace")))
+    spans = Spans.of(T, via_grace=bool(admission.features.get("stale_via_grace")), logged=sight.events)
     nodes = admission.nodes[: sight.nodes]
 
     async def begin() -> Ground[State]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.conformance.admission.walks import events
 from holdfast.conformance.admission.walks.rules import (
     COUNTS,
     FREE,
@@ -24,6 +25,7 @@ from holdfast.conformance.admission.walks.rules import (
     span_of,
     throttled,
 )
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import (
     GRACE,
     NEW,
@@ -36,7 +38,6 @@ from holdfast.conformance.admission.walks.state import (
     Session,
     State,
 )
-from holdfast.conformance.admission.walks.timers import Spans
 from holdfast.conformance.admission.wire import UUID, Answer
 
 Branches = Iterator[Branch[State]]
@@ -70,6 +71,14 @@ class Attempt:
         return answer
 
     def branches(self) -> Branches:
+        by = self.seen.received + self.spans.prompt_never
+        for branch in self._branches():
+            after = branch.state
+            if self.spans.logged:
+                after = events.of_attempt(self.state, after, self.who, self.seen.what, by)
+            yield Branch(branch.rules, after)
+
+    def _branches(self) -> Branches:
         locked = self.state.locked(self.user)
         if locked is not None:
             yield throttled(self.state, locked, self.seen, self.spans)
@@ -164,7 +173,7 @@ class Attempt:
 
     def _closing(self, rows: Rows) -> State:
         """Returns the state in which the server has to close the old socket."""
-        ending = Ending(self.who, self.seen.received + self.spans.prompt_never, rows)
+        ending = Ending(self.who, self.seen.received, self.seen.received + self.spans.prompt_never, rows)
         return replace(self.state, endings=self.state.endings | {ending})
 
     # ------------------------------------------------------------------------------------------------ in session

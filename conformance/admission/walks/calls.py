@@ -1,13 +1,15 @@
 """Every other call, what sockets do, and what is looked at after each step."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.conformance.admission.walks import events
 from holdfast.conformance.admission.walks.rules import rule, span_of
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import GRACE, NEW, OPEN, SILENT, Ending, Session, Span, State
-from holdfast.conformance.admission.walks.timers import Spans
 from holdfast.conformance.admission.wire import Answer, turned_away
 
 Branches = Iterator[Branch[State]]
@@ -35,7 +37,8 @@ class Sockets:
     """What the client's sockets look like: those of running sessions, and those that were superseded."""
 
     open: Mapping[str, bool]
-    superseded: Mapping[str, bool]
+    # Since when the oldest of them that is still open has been superseded.
+    superseded: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,18 @@ class Call:
             "poll": self._poll,
             "sockets": self._sockets,
             "records": self._records,
+            "events": self._events,
         }
         return calls[self.command.name]()
 
     def _ended(self) -> State:
-        return self.state.ended(self.who).settled(self.at)
+        """The state after a deliberate leave."""
+        return self._logged(self.state.ended(self.who).settled(self.at), "user")
+
+    def _logged(self, state: State, reason: str) -> State:
+        by = self.at.hi + self.spans.prompt_never
+        line = (events.DISCONNECTED, self.who, reason)
+        return events.expecting(state, line, by=by) if self.spans.logged else state
 
     # ------------------------------------------------------------------------------------------------ sessions
 
@@ -122,7 +132,7 @@ class Call:
             yield Branch((accepted, named), self.state.with_session(self.who, opened))
             return
         yield Branch((_not(accepted, "AD-RECON-08"),), self.state)
-        ending = Ending(self.who, self.seen.received + self.spans.prompt_never, ("AD-RECON-08",))
+        ending = Ending(self.who, self.at.hi, self.at.hi + self.spans.prompt_never, ("AD-RECON-08",))
         taken = replace(self.state, endings=self.state.endings | {ending})
         yield Branch((accepted, named), taken.with_session(self.who, opened))
 
@@ -133,7 +143,8 @@ class Call:
         if session is None:
             yield Branch((), self.state)
             return
-        yield Branch((), self.state.with_session(self.who, replace(session, mode=GRACE, since=noticed)))
+        in_grace = self.state.with_session(self.who, replace(session, mode=GRACE, since=noticed))
+        yield Branch((), self._logged(in_grace, "network"))
 
     def _close(self) -> Branches:
         """A clean close is a leave."""
@@ -240,9 +251,12 @@ class Call:
                 rules.append(rule(f"{who}'s socket is open", is_open, "AD-STALE-02", "AD-DRAIN-02", "AD-REPL-01"))
         late = [ending for ending in self.state.endings if ending.latest < self.seen.sent]
         for ending in late:
-            closed = not seen.superseded.get(ending.who, False)
-            rules.append(rule(f"{ending.who}'s old socket is closed", closed, *ending.rows))
+            closed = seen.superseded.get(ending.who, math.inf) > ending.at
+            rules.append(Rule(ending.rows, f"{ending.who}'s old socket is closed", closed, late=True))
         yield Branch(tuple(rules), replace(self.state, endings=self.state.endings - set(late)))
+
+    def _events(self) -> Branches:
+        return events.look(self.state, self.seen)
 
     def _records(self) -> Branches:
         seen: Records = self.seen.what

@@ -10,8 +10,9 @@ from holdfast.conformance.admission.walks.calls import Call
 from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_races, ready
 from holdfast.conformance.admission.walks.rules import rule
 from holdfast.conformance.admission.walks.situations import kind, situation
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import PEOPLE, ROOMS, State
-from holdfast.conformance.admission.walks.timers import Spans, timers
+from holdfast.conformance.admission.walks.timers import timers
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Sight:
 
     nodes: int = 1
     records: bool = False
+    events: bool = False
     kills: bool = False
     cancels: bool = True
 
@@ -73,6 +75,8 @@ class AdmissionModel:
             for where in ROOMS:
                 if (who, where) in touched or any(_is_about(state, who, where) for state in states):
                     yield Command.of("poll", who=who, where=where)
+        if self.sight.events:
+            yield Command.of("events")
         if self.sight.records:
             yield Command.of("records")
 

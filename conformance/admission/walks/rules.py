@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.check.walk.vocabulary import Branch, Rule, Seen
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import Span, State
-from holdfast.conformance.admission.walks.timers import Spans
 from holdfast.conformance.admission.wire import REASONS, UUID4, Answer
 
 Rows = tuple[str, ...]

@@ -27,6 +27,7 @@ def describe(command: Command) -> str:
         "restart": lambda: f"{node} is started again",
         "poll": lambda: f"{who} polls {where}",
         "sockets": lambda: "look at the sockets",
+        "events": lambda: "look into the log",
         "records": lambda: "look into Redis",
     }
     return said[command.name]()

@@ -68,11 +68,22 @@ class Offer:
 
 @dataclass(frozen=True)
 class Ending:
-    """A socket that the server has to close by `latest`, and why."""
+    """A socket that was superseded `at` a moment; the server has to close it by `latest`."""
 
     who: str
+    at: float
     latest: float
     rows: tuple[str, ...]
+
+
+class Expected(NamedTuple):
+    """A line that the log has by `latest`; one that is not `due` may stay out."""
+
+    event: str
+    who: str
+    reason: str
+    latest: float
+    due: bool
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,7 @@ class State:
     failures: tuple[tuple[str, tuple[Span, ...]], ...] = ()
     locks: tuple[tuple[str, Span], ...] = ()
     endings: frozenset[Ending] = frozenset()
+    expected: tuple[Expected, ...] = ()
     down: frozenset[str] = frozenset()
 
     def session(self, who: str) -> Session | None:

@@ -6,53 +6,15 @@ between `grace` and `grace_reclaim` after the drop, its token dies at `token_ttl
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
-from holdfast.check.spectime import SpecTime
 from holdfast.check.walk.vocabulary import Timer
+from holdfast.conformance.admission.walks.events import ADMITTED, DISCONNECTED, expecting
+from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import GRACE, NEW, OWNERS, SILENT, Offer, Span, State
 
 WHO = "who"
-
-
-@dataclass(frozen=True)
-class Spans:
-    """The durations and limits that the model uses, in this run's seconds."""
-
-    grace: float
-    grace_reclaim: float
-    token_ttl: float
-    stale_limit: float
-    stale_reclaim: float
-    heartbeat: float
-    rate_window: float
-    rate_lock: float
-    rate_failures: int
-    replacement_ttl: float
-    promote_never: float
-    prompt_never: float
-    tolerance: float
-    slack: float
-
-    @classmethod
-    def of(cls, T: SpecTime, *, via_grace: bool) -> "Spans":
-        return cls(
-            grace=T.grace,
-            grace_reclaim=T.grace_reclaim,
-            token_ttl=T.token_ttl,
-            stale_limit=T.stale_limit,
-            stale_reclaim=T.stale_reclaim_grace if via_grace else T.stale_reclaim,
-            heartbeat=T.heartbeat_interval,
-            rate_window=T.rate_window,
-            rate_lock=T.rate_lock,
-            rate_failures=T.count("rate_failures"),
-            replacement_ttl=T.replacement_ttl,
-            promote_never=T.promote_never,
-            prompt_never=T.prompt_never,
-            tolerance=T.deadline_slack,
-            slack=T.slack,
-        )
 
 
 def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
@@ -76,7 +38,7 @@ def _of_grace(state: State, who: str, since: Span, spans: Spans, *, dead: bool) 
         "grace",
         since.lo + spans.grace - spans.tolerance,
         since.hi + spans.grace_reclaim + spans.slack,
-        lambda lo, hi: [state.ended(who).settled(Span(lo, hi))],
+        lambda lo, hi: [_ended(state, who, Span(lo, hi), "grace_expired", spans)],
         ("AD-STALE-01",),
         ((WHO, who),),
         not_before=("AD-RECON-02",),
@@ -99,10 +61,21 @@ def _of_silence(state: State, who: str, since: Span, spans: Spans) -> Timer[Stat
         "stale",
         since.lo + spans.stale_limit - spans.tolerance,
         since.hi + spans.stale_reclaim + spans.slack,
-        lambda lo, hi: [state.ended(who).settled(Span(lo, hi))],
+        lambda lo, hi: [_ended(state, who, Span(lo, hi), "network", spans)],
         ("AD-STALE-02",),
         ((WHO, who),),
     )
+
+
+def _ended(state: State, who: str, at: Span, reason: str, spans: Spans) -> State:
+    """Returns the state after the janitor has ended a session, with the line that it leaves."""
+    after = state.ended(who).settled(at)
+    if not spans.logged:
+        return after
+    by = at.hi + spans.prompt_never
+    if spans.via_grace and reason == "network":
+        after = expecting(after, (DISCONNECTED, who, "grace_expired"), by=by, due=False)
+    return expecting(after, (DISCONNECTED, who, reason), by=by)
 
 
 def _of_lock(state: State, user: str, since: Span, spans: Spans) -> Timer[State]:
@@ -151,7 +124,7 @@ def _of_lines(state: State, spans: Spans) -> Iterator[Timer[State]]:
                 "promotion",
                 room.since.lo,
                 latest,
-                partial(_promote, state, where),
+                partial(_promote, state, where, spans),
                 ("AD-QUEUE-10",),
                 (("where", where),),
                 waited_for=not room.closed,
@@ -161,8 +134,10 @@ def _of_lines(state: State, spans: Spans) -> Iterator[Timer[State]]:
                 yield _of_void_entry(state, who, where)
 
 
-def _promote(state: State, where: str, lo: float, hi: float) -> list[State]:
-    return [state.promoted(where, Span(lo, hi))]
+def _promote(state: State, where: str, spans: Spans, lo: float, hi: float) -> list[State]:
+    after, who = state.promoted(where, Span(lo, hi)), state.next_of(where)
+    line = (ADMITTED, who, "")
+    return [expecting(after, line, by=hi + spans.prompt_never) if spans.logged else after]
 
 
 def _of_void_entry(state: State, who: str, where: str) -> Timer[State]:

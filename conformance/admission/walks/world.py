@@ -4,8 +4,10 @@ Fresh users, characters and instances for every walk, so that walks do not see e
 share. Commands name things as the client knows them; here they become ids.
 """
 
+import math
 import time
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -32,7 +34,8 @@ class Notes:
     tokens: list[str] = field(default_factory=list)
     offers: list[str] = field(default_factory=list)
     socket: Socket | None = None
-    superseded: list[Socket] = field(default_factory=list)
+    # Sockets that were superseded, and since when.
+    superseded: list[tuple[float, Socket]] = field(default_factory=list)
     socket_node: str = ""
     node: str = ""
     where: str = ""
@@ -67,6 +70,7 @@ class AdmissionWorld:
         self._capacities = dict(CAPACITIES)
         self._closed = dict.fromkeys(ROOMS, False)
         self._turn = 0
+        self._logged: dict[str, Counter[tuple[str, str, str]]] = {who: Counter() for who in PEOPLE}
         self._down: set[str] = set()
 
     @classmethod
@@ -79,7 +83,7 @@ class AdmissionWorld:
 
     async def close(self) -> None:
         for notes in self._notes.values():
-            for socket in (notes.socket, *notes.superseded):
+            for socket in (notes.socket, *(each for _, each in notes.superseded)):
                 if socket is not None:
                     await socket.discard()
 
@@ -153,6 +157,7 @@ class AdmissionWorld:
             "poll": self._poll,
             "sockets": self._sockets,
             "records": self._records,
+            "events": self._events,
         }
         if command.get("node") and (notes := self._notes.get(command.get("who"))) and not command.get("by"):
             notes.node = command.get("node")
@@ -171,7 +176,7 @@ class AdmissionWorld:
         )
         notes = self._notes[who]
         if answer.outcome == "success" and notes.socket is not None:
-            notes.superseded.append(notes.socket)
+            notes.superseded.append((answer.received, notes.socket))
             notes.socket = None
         if not command.get("by"):
             notes.told(answer, command.get("where"))
@@ -224,14 +229,14 @@ class AdmissionWorld:
         refused = await socket.was_refused()
         if socket.status == 0:
             raise Inconclusive("a socket got no answer")
-        frame = socket.frames[0].data if socket.frames else {}
+        frame, now = socket.frames[0].data if socket.frames else {}, time.monotonic()
         if not refused and socket.frames:
             if notes.socket is not None:
-                notes.superseded.append(notes.socket)
+                notes.superseded.append((now, notes.socket))
             notes.socket, notes.socket_node = socket, command.get("node")
             socket.keep_beating(self._admission.T.heartbeat_interval / 3)
         attached = Attached(id_, not refused and bool(socket.frames), frame)
-        return Seen(sent, time.monotonic(), attached, socket.describe())
+        return Seen(sent, now, attached, socket.describe())
 
     async def _drop(self, command: Command) -> Seen:
         socket = self._taken(command)
@@ -260,10 +265,13 @@ class AdmissionWorld:
 
     async def _sockets(self, _command: Command) -> Seen:
         open_now = {who: notes.socket.open_now for who, notes in self._notes.items() if notes.socket}
-        old = {who: any(each.open_now for each in notes.superseded) for who, notes in self._notes.items()}
+        old = {
+            who: min((since for since, each in notes.superseded if each.open_now), default=math.inf)
+            for who, notes in self._notes.items()
+        }
         now = time.monotonic()
         shown = [f"{who}'s {'open' if is_open else 'closed'}" for who, is_open in open_now.items()]
-        shown += [f"{who}'s old one still open" for who, is_open in old.items() if is_open]
+        shown += [f"{who}'s old one still open" for who, since in old.items() if since < math.inf]
         return Seen(now, now, Sockets(open_now, old), ", ".join(shown) or "no socket")
 
     # ------------------------------------------------------------------------------------------------ operators
@@ -308,6 +316,21 @@ class AdmissionWorld:
         answer = await self._rooms[command.get("where")].status(self._people[who], node=self._node(command))
         self._notes[who].told(answer, command.get("where"))
         return _seen(answer, answer)
+
+    async def _events(self, _command: Command) -> Seen:
+        """Reads the lines about our characters that have come since the last look."""
+        now, new = time.monotonic(), list[tuple[str, str, str]]()
+        for who, character in self._people.items():
+            records = self._admission.events(characterId=character.id)
+            lines = Counter(
+                (str(record.get("event")), who, str(record.get("reason") or ""))
+                for record in records
+                if str(record.get("event")).startswith("connection.")
+            )
+            new += (lines - self._logged[who]).elements()
+            self._logged[who] = lines
+        text = ", ".join(" ".join(filter(None, line)) for line in new)
+        return Seen(now, now, tuple(new), text or "nothing new")
 
     async def _records(self, _command: Command) -> Seen:
         keys, sent = self._keys, time.monotonic()

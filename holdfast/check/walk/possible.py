@@ -143,7 +143,8 @@ class Possible(Generic[S]):
         if not misses:
             return Broken((), ("a continuation that the model knows",), seen, late)
         nearest = max(misses, key=lambda miss: miss.closeness).branch
-        return Broken(nearest.broken[0].rows, expected, seen, late, rules=nearest.broken)
+        first = nearest.broken[0]
+        return Broken(first.rows, expected, seen, late or first.late, rules=nearest.broken)
 
     def _wrong_timer(self, calls: Sequence[Call]) -> tuple[Timer[S], float] | None:
         """Returns the one timer whose being early or overdue would explain the calls, and by how much it is overdue."""

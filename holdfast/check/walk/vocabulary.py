@@ -82,6 +82,8 @@ class Rule:
     rows: tuple[str, ...]
     expected: str
     held: bool
+    # Whether slowness may explain that it does not hold.
+    late: bool = False
 
 
 @dataclass(frozen=True)
