@@ -123,8 +123,9 @@ class Call:
         session = self.state.session(self.who)
         accepted = rule("the socket is accepted", seen.accepted, "AD-ADMIT-01", "AD-POLL-05")
         if session is None or session.id != seen.id or session.mode == GRACE:
-            row = "AD-RECON-06" if session is not None and session.mode == GRACE else "AD-REPL-02"
-            yield Branch((_not(accepted, row),), self.state)
+            in_grace = session is not None and session.mode == GRACE and session.id == seen.id
+            rows = ("AD-RECON-06",) if in_grace else ("AD-RECON-09", "AD-REPL-02")
+            yield Branch((_not(accepted, *rows),), self.state)
             return
         opened = replace(session, mode=OPEN, since=self.at, shown=False)
         named = rule("a first frame for this session", seen.frame.get("sessionId") in (None, session.id), "AD-ADMIT-01")
@@ -237,7 +238,7 @@ class Call:
         handed = rule("state admitted, with its session", told and bool(known.id), "AD-POLL-05", "AD-QUEUE-10")
         again = rule("the same session and token", same, "AD-POLL-05")
         if session.shown and session.mode == NEW:
-            yield Branch((handed, again), self.state.with_session(self.who, known))
+            yield Branch((handed, again), self.state.named(self.who, known))
             return
         yield Branch((rule("status 404", answer.status == 404, "AD-POLL-01"),), self.state)
         yield Branch((rule("its own session", told and answer.session_id == session.id, "AD-POLL-05"),), self.state)
@@ -291,5 +292,5 @@ def _away(answer: Answer, row: str) -> Rule:
     return rule("a refusal, or nothing done", turned_away().matches(answer), row)
 
 
-def _not(accepted: Rule, row: str) -> Rule:
-    return rule("the socket is refused", not accepted.held, row)
+def _not(accepted: Rule, *rows: str) -> Rule:
+    return rule("the socket is refused", not accepted.held, *rows)

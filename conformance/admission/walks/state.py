@@ -134,6 +134,13 @@ class State:
         others = [each for each in self.sessions if each[0] != who]
         return replace(self, sessions=tuple(sorted([*others, *([(who, session)] if session else [])])))
 
+    def named(self, who: str, session: Session) -> "State":
+        """Returns the state with the id of its session known; offers may have been made before it was told."""
+        offers = frozenset(
+            replace(each, session=session.id) if (each.who, each.session) == (who, "") else each for each in self.offers
+        )
+        return replace(self, offers=offers).with_session(who, session)
+
     def with_room(self, where: str, room: Room) -> "State":
         return replace(self, rooms=tuple((name, room if name == where else old) for name, old in self.rooms))
 

@@ -26,7 +26,7 @@ def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
     for user, since in state.locks:
         yield _of_lock(state, user, since, spans)
     for user, failures in state.failures:
-        yield from (_of_failure(state, user, number, spans) for number in range(len(failures)))
+        yield _of_failure(state, user, failures, spans)
     for number, offer in enumerate(sorted(state.offers, key=lambda each: (each.who, each.since))):
         yield _of_offer(state, offer, number, spans)
     yield from _of_lines(state, spans)
@@ -89,17 +89,15 @@ def _of_lock(state: State, user: str, since: Span, spans: Spans) -> Timer[State]
     )
 
 
-def _of_failure(state: State, user: str, number: int, spans: Spans) -> Timer[State]:
-    failures = state.failed(user)
-    rest = (*failures[:number], *failures[number + 1 :])
+def _of_failure(state: State, user: str, failures: tuple[Span, ...], spans: Spans) -> Timer[State]:
+    """The oldest failure leaves first; only the number of those that are left can be seen."""
     return Timer(
-        f"failure {number + 1} of {user} leaving the window",
+        f"{user}'s oldest failure leaving the window",
         "window",
-        *_sharp(failures[number], spans.rate_window, spans),
-        lambda _lo, _hi: [state.with_failures(user, rest)],
+        *_sharp(failures[0], spans.rate_window, spans),
+        lambda _lo, _hi: [state.with_failures(user, failures[1:])],
         ("AD-RATE-03",),
         ((WHO, _somebody_of(user)),),
-        waited_for=number == 0,
     )
 
 

@@ -108,8 +108,13 @@ class Walks:
     async def _walk(self, begin: Begin, walkers: int) -> None:
         until = time.monotonic() + self.order.seconds
         tasks = [asyncio.ensure_future(self._walker(begin, each, walkers, until)) for each in range(walkers)]
+        pending = set(tasks)
         try:
-            await asyncio.gather(*tasks)
+            # What one has found ends the others, which may be in the middle of a long wait.
+            while pending and not self._tally.found:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
         finally:
             for task in tasks:
                 task.cancel()
