@@ -76,18 +76,51 @@ ROWS = (
 async def test_whatever_users_and_operators_do_leaves_what_the_model_says(
     admission: Admission, walks: Walks, T: SpecTime
 ) -> None:
-    seen = admission.context.target.capabilities() & admission.context.target.in_profile()
-    keys = admission.keys() if Capability.REDIS in seen else None
+    shown = _shown(admission)
+    keys = admission.keys() if Capability.REDIS in shown else None
     sight = Sight(
         nodes=min(2, len(admission.nodes)),
         records=keys is not None,
-        events=Capability.EVENTS in seen,
-        cancels=bool(admission.features.get("cancel_replacement", True)),
+        events=Capability.EVENTS in shown,
+        cancels=_cancels(admission),
     )
-    spans = Spans.of(T, via_grace=bool(admission.features.get("stale_via_grace")), logged=sight.events)
-    nodes = admission.nodes[: sight.nodes]
 
     async def begin() -> Ground[State]:
-        return Ground(AdmissionModel(spans, sight), await AdmissionWorld.begin(admission, nodes, keys), State())
+        nodes = admission.nodes[: sight.nodes]
+        world = await AdmissionWorld.begin(admission, nodes, keys)
+        return Ground(AdmissionModel(_spans(admission, T, sight), sight), world, State())
 
     await walks.run(begin, walkers=WALKERS)
+
+
+@verifies("AD-OBS-07", waits="grace_reclaim + 2*promote_within", isolation="disruptive", nodes=2)
+@verifies(*ROWS, walk_steps=60, needs=["wire", "metrics", "multi_node", "control.kill", "control.restart"])
+async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
+    admission: Admission, walks: Walks, T: SpecTime
+) -> None:
+    """One walk at a time on a deployment of its own: nodes are killed and started again, gauges are exact."""
+    keys = admission.keys() if Capability.REDIS in _shown(admission) else None
+    sight = Sight(nodes=2, records=keys is not None, gauges=True, kills=True, cancels=_cancels(admission))
+
+    async def begin() -> Ground[State]:
+        await T.until(nobody, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
+        world = await AdmissionWorld.begin(admission, admission.nodes, keys, alone=True)
+        return Ground(AdmissionModel(_spans(admission, T, sight), sight), world, State())
+
+    async def nobody() -> bool:
+        metrics = await admission.metrics()
+        return not metrics.total("session_active_current") and not metrics.total("queue_depth_current")
+
+    await walks.run(begin, walkers=1, goal=False)
+
+
+def _shown(admission: Admission) -> frozenset[str]:
+    return admission.context.target.capabilities() & admission.context.target.in_profile()
+
+
+def _cancels(admission: Admission) -> bool:
+    return bool(admission.features.get("cancel_replacement", True))
+
+
+def _spans(admission: Admission, T: SpecTime, sight: Sight) -> Spans:
+    return Spans.of(T, via_grace=bool(admission.features.get("stale_via_grace")), logged=sight.events)

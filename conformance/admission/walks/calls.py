@@ -91,6 +91,7 @@ class Call:
             "sockets": self._sockets,
             "records": self._records,
             "events": self._events,
+            "gauges": self._gauges,
         }
         return calls[self.command.name]()
 
@@ -255,6 +256,17 @@ class Call:
             closed = seen.superseded.get(ending.who, math.inf) > ending.at
             rules.append(Rule(ending.rows, f"{ending.who}'s old socket is closed", closed, late=True))
         yield Branch(tuple(rules), replace(self.state, endings=self.state.endings - set(late)))
+
+    def _gauges(self) -> Branches:
+        """What Prometheus is told, on a deployment where nobody else is."""
+        sessions, waiting = self.seen.what
+        inside = len(self.state.sessions)
+        lined = sum(len(room.line) for _, room in self.state.rooms)
+        rules = (
+            rule(f"{inside} sessions", sessions == inside, "AD-OBS-07"),
+            rule(f"{lined} waiting", waiting == lined, "AD-OBS-07"),
+        )
+        yield Branch(rules, self.state)
 
     def _events(self) -> Branches:
         return events.look(self.state, self.seen)

@@ -32,13 +32,13 @@ def _all_commands(state: State, nodes: int, *, kills: bool, cancels: bool) -> It
             yield from _attempts(who, node)
             yield from _of_a_session(who, node)
             yield from _of_a_place(state, who, node)
+            yield Command.of("suspend", who=who, on=who not in state.suspended, node=node)
             if cancels:
                 yield Command.of("cancel", who=who, node=node)
+        yield from _of_rooms(state, node)
     for who in PEOPLE:
         yield from (Command.of(name, who=who) for name in ("drop", "close", "mute", "beat"))
-        yield Command.of("suspend", who=who, on=who not in state.suspended)
         yield Command.of("lock", who=who, where=ROOMS[0])
-    yield from _of_rooms(state)
     if kills:
         yield from _of_nodes(state, nodes)
 
@@ -71,11 +71,13 @@ def _of_a_place(state: State, who: str, node: str) -> Iterator[Command]:
     yield Command.of("unqueue", who=who, where=where, node=node, by=STRANGERS[OWNERS[who]])
 
 
-def _of_rooms(state: State) -> Iterator[Command]:
+def _of_rooms(state: State, node: str) -> Iterator[Command]:
     for where, room in state.rooms:
-        yield Command.of("drain", where=where, on=not room.draining)
-        yield Command.of("maintain", where=where, on=not room.closed)
-        yield from (Command.of("resize", where=where, capacity=each) for each in CAPACITIES if each != room.capacity)
+        yield Command.of("drain", where=where, on=not room.draining, node=node)
+        yield Command.of("maintain", where=where, on=not room.closed, node=node)
+        for capacity in CAPACITIES:
+            if capacity != room.capacity:
+                yield Command.of("resize", where=where, capacity=capacity, node=node)
 
 
 def _of_nodes(state: State, nodes: int) -> Iterator[Command]:

@@ -63,9 +63,10 @@ def _sockets() -> Iterator[tuple[str, str]]:
 
 def _operators() -> Iterator[tuple[str, str]]:
     yield "any", "lock"
-    for each in ("free", "full"):
-        yield from ((each, what) for what in ("drain on", "maintain on", "resize"))
-    yield from (("draining", what) for what in ("drain off", "maintain on", "resize"))
-    yield from (("closed", what) for what in ("drain on", "maintain off", "resize"))
-    yield from (("closed and draining", what) for what in ("drain off", "maintain off", "resize"))
+    for socket in ("", " with a socket"):
+        for each in ("free", "full"):
+            yield from ((each + socket, what) for what in ("drain on", "maintain on", "resize"))
+        yield from ((f"draining{socket}", what) for what in ("drain off", "maintain on", "resize"))
+        yield from ((f"closed{socket}", what) for what in ("drain on", "maintain off", "resize"))
+        yield from ((f"closed and draining{socket}", what) for what in ("drain off", "maintain off", "resize"))
     yield from ((each, f"suspend {side}") for each in ANYBODY for side in ("on", "off"))

@@ -22,6 +22,7 @@ class Sight:
     nodes: int = 1
     records: bool = False
     events: bool = False
+    gauges: bool = False
     kills: bool = False
     cancels: bool = True
 
@@ -77,6 +78,8 @@ class AdmissionModel:
                     yield Command.of("poll", who=who, where=where)
         if self.sight.events:
             yield Command.of("events")
+        if self.sight.gauges:
+            yield Command.of("gauges")
         if self.sight.records:
             yield Command.of("records")
 

@@ -1,7 +1,7 @@
 """Classes of states, as coverage counts them: what a command is about, in a few words."""
 
 from holdfast.check.walk.vocabulary import Command
-from holdfast.conformance.admission.walks.state import NEW, NOWHERE, OWNERS, State
+from holdfast.conformance.admission.walks.state import NEW, NOWHERE, OPEN, OWNERS, State
 
 NAMES = ("drain", "maintain", "suspend")
 
@@ -24,7 +24,7 @@ def situation(state: State, command: Command) -> str:
     if command.name in ("drain", "maintain", "resize"):
         return _room(state, where)
     if command.name in ("kill", "restart"):
-        return "a socket there" if any(each.mode == "open" for _, each in state.sessions) else "no socket"
+        return "a socket there" if any(each.mode == OPEN for _, each in state.sessions) else "no socket"
     if command.name == "lock":
         return "any"
     return _attempt(state, command) if command.name == "connect" else person(state, who)
@@ -72,4 +72,6 @@ def person(state: State, who: str) -> str:
 def _room(state: State, where: str) -> str:
     room = state.room(where)
     modes = [name for name, on in (("closed", room.closed), ("draining", room.draining)) if on]
-    return " and ".join(modes) or ("free" if state.free(where) and not room.line else "full")
+    socket = any(session.where == where and session.mode == OPEN for _, session in state.sessions)
+    mode = " and ".join(modes) or ("free" if state.free(where) and not room.line else "full")
+    return f"{mode} with a socket" if socket else mode

@@ -51,7 +51,7 @@ class Notes:
 
 
 class AdmissionWorld:
-    """`nodes` are the target's; the model calls them n1, n2, …"""
+    """`nodes` are the target's; the model calls them n1, n2, … `alone`: nobody else uses the deployment."""
 
     def __init__(
         self,
@@ -60,12 +60,15 @@ class AdmissionWorld:
         people: Mapping[str, Character],
         nodes: list[str],
         keys: Keys | None,
+        *,
+        alone: bool = False,
     ) -> None:
         self._admission = admission
         self._rooms = rooms
         self._people = people
         self._nodes = nodes
         self._keys = keys
+        self._alone = alone
         self._notes = {who: Notes() for who in PEOPLE}
         self._capacities = dict(CAPACITIES)
         self._closed = dict.fromkeys(ROOMS, False)
@@ -74,18 +77,32 @@ class AdmissionWorld:
         self._down: set[str] = set()
 
     @classmethod
-    async def begin(cls, admission: Admission, nodes: list[str], keys: Keys | None) -> "AdmissionWorld":
+    async def begin(
+        cls, admission: Admission, nodes: list[str], keys: Keys | None, *, alone: bool = False
+    ) -> "AdmissionWorld":
         users = {name: admission.user() for name in dict.fromkeys(OWNERS.values())}
         people = {who: await admission.character(users[owner]) for who, owner in OWNERS.items()}
         rooms = {where: await admission.instance(CAPACITIES[where]) for where in ROOMS}
         rooms[NOWHERE] = Instance(admission, f"no-{uuid.uuid4().hex[:12]}")
-        return cls(admission, rooms, people, nodes, keys)
+        return cls(admission, rooms, people, nodes, keys, alone=alone)
 
     async def close(self) -> None:
+        """Drops all sockets; on a deployment of its own it also leaves nothing for the next walk to count."""
+        if self._alone:
+            await self._clear()
         for notes in self._notes.values():
             for socket in (notes.socket, *(each for _, each in notes.superseded)):
                 if socket is not None:
                     await socket.discard()
+
+    async def _clear(self) -> None:
+        for node in list(self._down):
+            await self._admission.restart(node)
+        for who, character in self._people.items():
+            for where in ROOMS:
+                await self._rooms[where].unqueue(character)
+                for session in self._notes[who].sessions[-2:]:
+                    await self._rooms[where].leave(session, character)
 
     # ------------------------------------------------------------------------------------------------ what is known
 
@@ -116,7 +133,7 @@ class AdmissionWorld:
 
     def relation(self, command: Command) -> str:
         node, notes = command.get("node"), self._notes.get(command.get("who"))
-        if not node or notes is None or len(self._nodes) < 2:
+        if not node or notes is None or len(self._nodes) < 2 or command.name == "suspend":
             return NO_NODE
         return "same" if notes.node in ("", node) else "other"
 
@@ -158,9 +175,10 @@ class AdmissionWorld:
             "sockets": self._sockets,
             "records": self._records,
             "events": self._events,
+            "gauges": self._gauges,
         }
-        if command.get("node") and (notes := self._notes.get(command.get("who"))) and not command.get("by"):
-            notes.node = command.get("node")
+        if command.get("node") and self.relation(command) != NO_NODE and not command.get("by"):
+            self._notes[command.get("who")].node = command.get("node")
         return await performers[command.name](command)
 
     async def _connect(self, command: Command) -> Seen:
@@ -316,6 +334,13 @@ class AdmissionWorld:
         answer = await self._rooms[command.get("where")].status(self._people[who], node=self._node(command))
         self._notes[who].told(answer, command.get("where"))
         return _seen(answer, answer)
+
+    async def _gauges(self, command: Command) -> Seen:
+        """Reads the two gauges of any node: all of them show the same."""
+        sent = time.monotonic()
+        metrics = await self._admission.metrics(self._node(command))
+        shown = tuple(int(metrics.total(name)) for name in ("session_active_current", "queue_depth_current"))
+        return Seen(sent, time.monotonic(), shown, f"{shown[0]} sessions, {shown[1]} waiting")
 
     async def _events(self, _command: Command) -> Seen:
         """Reads the lines about our characters that have come since the last look."""
