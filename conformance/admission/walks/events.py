@@ -30,7 +30,7 @@ _TOKEN_WAS_READ = "INVALID_RECONNECTION_TOKEN"  # noqa: S105 - a code, not a sec
 def expecting(state: State, *lines: Line, by: float, due: bool = True) -> State:
     """Returns the state with these lines expected, in the log by then at the latest."""
     more = (Expected(event, who, reason, by, due) for event, who, reason in lines)
-    return replace(state, expected=tuple(sorted((*state.expected, *more))))
+    return replace(state, expected=tuple(sorted((*state.expected, *more), key=lambda each: (*each[:3], each.due))))
 
 
 def of_attempt(before: State, after: State, who: str, tried: Tried, by: float) -> State:

@@ -8,6 +8,7 @@ from holdfast.conformance.admission.walks import goal, sentences
 from holdfast.conformance.admission.walks.attempts import Attempt
 from holdfast.conformance.admission.walks.calls import Call
 from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_races, ready
+from holdfast.conformance.admission.walks.merging import merged
 from holdfast.conformance.admission.walks.rules import rule
 from holdfast.conformance.admission.walks.situations import kind, situation
 from holdfast.conformance.admission.walks.spans import Spans
@@ -58,6 +59,9 @@ class AdmissionModel:
             todo = [branch for branch in further if not branch.broken] or further
         yield from todo
 
+    def merged(self, states: Sequence[State]) -> Sequence[State]:
+        return merged(states)
+
     def ready(self, state: State, command: Command) -> bool:
         return ready(state, command)
 
@@ -69,19 +73,19 @@ class AdmissionModel:
         return all_races(state, self.sight.nodes)
 
     def looks(self, states: Sequence[State], step: Step) -> Iterator[Command]:
-        """Sockets, the poll of everybody who is or was about, and what Redis holds."""
+        """What Redis and the log hold, which tells most; then sockets, and the polls of all who are or were about."""
+        if self.sight.records:
+            yield Command.of("records")
+        if self.sight.events:
+            yield Command.of("events")
         yield Command.of("sockets")
         touched = {(command.get("who"), command.get("where")) for command in step}
         for who in PEOPLE:
             for where in ROOMS:
                 if (who, where) in touched or any(_is_about(state, who, where) for state in states):
                     yield Command.of("poll", who=who, where=where)
-        if self.sight.events:
-            yield Command.of("events")
         if self.sight.gauges:
             yield Command.of("gauges")
-        if self.sight.records:
-            yield Command.of("records")
 
     def situation(self, state: State, command: Command) -> str:
         return situation(state, command)

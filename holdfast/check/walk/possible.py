@@ -64,6 +64,7 @@ class Possible(Generic[S]):
         kept, alive = self._explain(calls, _Relaxed(), misses)
         if not kept:
             raise self._broken(calls, misses)
+        kept = tuple(self._model.merged(kept))
         if len(kept) > MOST_STATES:
             raise TooUncertain
         self.states = kept

@@ -142,6 +142,9 @@ class Model(Protocol[S]):
     def branches(self, state: S, command: Command, seen: Seen) -> Iterable[Branch[S]]:
         """Returns the legal continuations of a command, or of a look at something, in this state."""
 
+    def merged(self, states: Sequence[S]) -> Sequence[S]:
+        """Returns fewer states that allow no less, such as one for all that differ only in when something happened."""
+
     def ready(self, state: S, command: Command) -> bool:
         """Whether the command makes sense in this state and the spec says what comes of it."""
 

@@ -91,6 +91,9 @@ class LockModel:
                 yield Branch((), state)
                 yield Branch((), State(who, at) if state.holder in ("", who) else state)
 
+    def merged(self, states: Sequence[State]) -> Sequence[State]:
+        return states
+
     def ready(self, _state: State, _command: Command) -> bool:
         return True
 
