@@ -29,6 +29,7 @@ RESULTS = "holdfast-results-ci"
 MUTANTS, STORMS, ON_TOXIPROXY = 48, 6, 8
 LEAST = 2
 AT_NIGHT_STORMS = 200
+WALK_SEEDS, UNTIL_COVERED = 3, ("--for", "10m", "--until", "covered")
 _SCENARIO = re.compile(r"::test_([a-z]+)0*(\d+)_")
 
 Run = Callable[[Sequence[str]], int]
@@ -99,6 +100,26 @@ def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
     return found + [["chaos", key, *_on_toxiproxy(key)] for key in keys if toxiproxy(drawn, [key])]
 
 
+def walks(drawn: int, keys: Sequence[str]) -> list[list[str]]:
+    """Long walks of each spec that has a model, with seeds of their own, each until every pair was reached."""
+    modelled = [key for key in keys if any(spec.walks for spec in checks_of(key, naming="walk_steps").values())]
+    return [
+        [
+            "walk",
+            key,
+            "--seed",
+            str(drawn + each),
+            "--for",
+            WALK_FOR,
+            "--until",
+            "covered",
+            *_into(f"walks-{each}", key),
+        ]
+        for key in modelled
+        for each in range(WALK_SEEDS)
+    ]
+
+
 def scenarios(key: str) -> list[str]:
     """`C1` to `C14`, by the names of the tests; storms have none."""
     found = (_SCENARIO.search(check) for check in checks_of(key, scenarios=True))
@@ -117,7 +138,14 @@ def _into(part: str, key: str) -> list[str]:
     return ["--results", f"{RESULTS}/{part}/{key}"]
 
 
-PARTS = {"mutants": mutants, "exec": launched, "storms": storms, "toxiproxy": toxiproxy, "nightly": nightly}
+PARTS = {
+    "mutants": mutants,
+    "exec": launched,
+    "storms": storms,
+    "toxiproxy": toxiproxy,
+    "walks": walks,
+    "nightly": nightly,
+}
 
 
 def main(words: Sequence[str], run: Run) -> int:
