@@ -104,17 +104,7 @@ def walks(drawn: int, keys: Sequence[str]) -> list[list[str]]:
     """Long walks of each spec that has a model, with seeds of their own, each until every pair was reached."""
     modelled = [key for key in keys if any(spec.walks for spec in checks_of(key, naming="walk_steps").values())]
     return [
-        [
-            "walk",
-            key,
-            "--seed",
-            str(drawn + each),
-            "--for",
-            WALK_FOR,
-            "--until",
-            "covered",
-            *_into(f"walks-{each}", key),
-        ]
+        ["walk", key, "--seed", str(drawn + each), *UNTIL_COVERED, *_into(f"walks-{each}", key)]
         for key in modelled
         for each in range(WALK_SEEDS)
     ]
