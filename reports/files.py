@@ -11,6 +11,7 @@ from holdfast.run.events import Event, decode
 from holdfast.run.stream import EVENTS
 
 RESULTS = "results.json"
+WALKS = "walks"
 
 
 def read_events(path: Path) -> Iterator[Event]:
@@ -71,6 +72,20 @@ def to_text(document: Json) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
+def walk_files(folder: Path) -> list[Path]:
+    """Returns the walks that a run found something with, as files that repeat them."""
+    return sorted((folder / WALKS).glob("*.json"))
+
+
+def _write_walks(folder: Path, results: Results) -> None:
+    for file in walk_files(folder):
+        file.unlink()
+    found = [attempt.walk.replay for check in results.checks for attempt in check.finals if attempt.walk]
+    for number, replay in enumerate((replay for replay in found if replay), 1):
+        (folder / WALKS).mkdir(exist_ok=True)
+        (folder / WALKS / f"walk-{number}.json").write_text(to_text(replay), "utf-8")
+
+
 def write_all(folder: Path) -> Results:
     """Writes every report of the run in `folder` from its events alone."""
     # The renderers are heavy (templates) and only needed here.
@@ -83,4 +98,5 @@ def write_all(folder: Path) -> Results:
     (folder / "ctrf.json").write_text(to_text(ctrf.render(document)), "utf-8")
     (folder / "report.html").write_text(html.render(document), "utf-8")
     allure.write(document, folder / "allure-results")
+    _write_walks(folder, results)
     return results

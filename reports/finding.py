@@ -66,6 +66,8 @@ def _body(found: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from _labelled("or" if number else "expected", visible(legal), width)
     if found.get("seen") is not None:
         yield from _labelled("seen", visible(found["seen"]), width)
+    for number, line in enumerate((found.get("walk") or {}).get("story", [])):
+        yield from _labelled("" if number else "walk", visible(line), width)
     if why := reason_beyond(found):
         yield from _labelled("reason", visible_lines(why), width)
     for other in found.get("further", []):

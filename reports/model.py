@@ -27,6 +27,8 @@ from holdfast.spec.verdict import Kind, Verdict, fold, fold_parts
 
 FIXED = "listed under [known_failures], but it passes now: remove the entry"
 
+NOT_REACHED = "no step of a walk came to it"
+
 _STATUS = {
     "not-observable": Verdict.NOT_OBSERVABLE,
     "not-applicable": Verdict.NOT_APPLICABLE,
@@ -176,17 +178,19 @@ class Fold:
 
     def _row(self, plan: RowPlan, checks: dict[str, CheckResult]) -> Row | None:
         parts = [self._part(plan, part, checks) for part in plan.parts if _inside(part)]
+        if self.run.purpose == "walks":  # it answers for the rows that a walk came to, and for no others
+            parts = [part for part in parts if part.reason != NOT_REACHED]
         if not parts:
             return None
         verdict = fold_parts(parts[0].verdict, [part.verdict for part in parts[1:]])
         if verdict is Verdict.PASS and plan.known:
             verdict = Verdict.FIXED
         mine = [checks[check] for check in dict.fromkeys(check for part in parts for check in part.checks)]
-        worst = _headline([check for check in mine if check.verdict is verdict])
+        worst = _headline([check for check in mine if check.on(plan) is verdict])
         return Row(
             plan=plan,
             verdict=verdict,
-            kind=_kind(mine) if verdict is Verdict.FAIL else None,
+            kind=_kind([check for check in mine if check.on(plan)]) if verdict is Verdict.FAIL else None,
             reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts, worst),
             parts=parts,
             checks=[check.check for check in mine],
@@ -200,10 +204,13 @@ class Fold:
         place = Claim(row.id, part.part)
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
-        verdict = _fold_checks([check.verdict for check in mine], status, part)
+        said = {check.check: verdict for check in mine if (verdict := check.on(row)) is not None}
+        if mine and not said and status is None:
+            return Part(part, Verdict.INCONCLUSIVE, NOT_REACHED, [check.check for check in mine])
+        verdict = _fold_checks(list(said.values()), status, part)
         if verdict is Verdict.PASS and part.known:
             verdict = Verdict.FIXED
-        worst = _headline([check for check in mine if check.verdict is verdict])
+        worst = _headline([check for check in mine if said.get(check.check) is verdict])
         reason = why if verdict is status else worst.reason if worst else ""
         if not mine and status is None:
             reason = "no check for this part"

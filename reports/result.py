@@ -40,6 +40,16 @@ class CheckResult:
     attempts: list[CheckFinished]
     deciding: CheckFinished | None
 
+    def on(self, row: RowPlan) -> Verdict | None:
+        """Returns what it says about a row that it verifies; None if it came to another one, or to none."""
+        decided = self.deciding.decided if self.deciding else None
+        if decided is None:
+            return self.verdict
+        if row.id not in decided:
+            return None
+        # A walk may break a MUST and a SHOULD with one step; for the SHOULD that is a warning.
+        return Verdict.WARN if self.verdict is Verdict.FAIL and row.level != "MUST" else self.verdict
+
     @property
     def unsafe(self) -> bool:
         return self.deciding is not None and self.deciding.unsafe

@@ -238,9 +238,24 @@ def _facts(document: Json) -> Iterator[str]:
     yield from (f"  {note}" for note in got["notes"])
     yield from (f"  left out    {left['id']}: {visible(left['reason'])}" for left in document["plan"]["left_out"])
     yield from (f"  left over   {visible(str(thing))}" for thing in document["leftovers"])
+    yield from _walks(document)
     yield _time_line(document)
     if document["cpu_s"] is not None:
         yield cost_line(document)
+
+
+def _walks(document: Json) -> Iterator[str]:
+    """Yields what the walks of each check reached, and in a run of walks alone the pairs that they never reached."""
+    for check in document["checks"]:
+        for walk in (attempt["walk"] for attempt in check["attempts"] if attempt.get("walk")):
+            cut_short = sum(walk["cut"].values())
+            yield (
+                f"{count(walk['walks'], 'walk')} of {count(walk['steps'], 'step')}"
+                f"{f', {cut_short} cut short' if cut_short else ''}: {walk['pairs']} of "
+                f"{count(walk['pairs_goal'], 'pair')} reached, {count(walk['triples'], 'triple')}"
+            )
+            if document["purpose"] == "walks":
+                yield from (f"  never reached  {visible(pair)}" for pair in walk["never"])
 
 
 def _time_line(document: Json) -> str:

@@ -182,7 +182,7 @@ class Terminal:
         if once in self._found:
             return
         self._found.add(once)
-        ids = dict.fromkeys(claim.id for claim in said.verifies)
+        ids = dict.fromkeys([claim.id for claim in said.verifies] if said.decided is None else said.decided)
         rows = [as_json(self._rows[requirement]) for requirement in ids if requirement in self._rows]
         finding = finding_of(said, said.title or sentence_of(said.check))
         self._print(f"\n{render_finding(rows, finding, self.width)}\n", said.verdict)

@@ -31,6 +31,7 @@ STRANGER_SCENARIOS, STRANGER_STORMS = 6, 4
 LEAST = 2
 AT_NIGHT_STORMS = 200
 AT_NIGHT_STRANGERS = 10
+WALK_SEEDS, UNTIL_COVERED = 3, ("--for", "10m", "--until", "covered")
 _SCENARIO = re.compile(r"::test_([a-z]+)0*(\d+)_")
 
 Run = Callable[[Sequence[str]], int]
@@ -110,6 +111,16 @@ def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
     return found + [["chaos", key, *_on_toxiproxy(key)] for key in keys if toxiproxy(drawn, [key])]
 
 
+def walks(drawn: int, keys: Sequence[str]) -> list[list[str]]:
+    """Long walks of each spec that has a model, with seeds of their own, each until every pair was reached."""
+    modelled = [key for key in keys if any(spec.walks for spec in checks_of(key, naming="walk_steps").values())]
+    return [
+        ["walk", key, "--seed", str(drawn + each), *UNTIL_COVERED, *_into(f"walks-{each}", key)]
+        for key in modelled
+        for each in range(WALK_SEEDS)
+    ]
+
+
 def scenarios(key: str) -> list[str]:
     """`C1` to `C14`, by the names of the tests; storms have none."""
     found = (_SCENARIO.search(check) for check in checks_of(key, scenarios=True))
@@ -144,6 +155,7 @@ PARTS = {
     "storms": storms,
     "toxiproxy": toxiproxy,
     "stranger": stranger,
+    "walks": walks,
     "nightly": nightly,
 }
 

@@ -25,10 +25,11 @@ from typing import Any, Protocol, Self, TypeVar
 from holdfast.check.acts import Acts
 from holdfast.check.answer_timeout import UNANSWERED_AFTER, AnswerTimeout
 from holdfast.check.audit import Audit
-from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSeen, Step
+from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSeen, Step, WalkSeen
 from holdfast.check.finding import ArrangementFailed, Inconclusive, Unsafe
 from holdfast.check.transcript import Secrets, Transcript
 from holdfast.check.verifies import CheckSpec
+from holdfast.check.walk.order import Order
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
 from holdfast.target.deployment import Deployment
@@ -70,6 +71,11 @@ class Context:
     acts: Acts = field(default_factory=Acts)
     # Findings after which the check went on (`collect`).
     found: list[AssertionError] = field(default_factory=list)
+    # What the run asks of its walks; without it a check of walks does what it usually does.
+    walk_order: Order | None = None
+    walk: WalkSeen | None = None
+    # The rows that the check's verdict is about; None for all that it claims.
+    decided: tuple[str, ...] | None = None
     # Set by the driver where the target's state lapses unless the target itself is on time, as leases do. Then an
     # overloaded machine excuses every finding that is not `Unsafe`.
     lapses: bool = False
@@ -201,6 +207,7 @@ class Context:
             warnings=tuple(redact(text) for text in self.warnings),
             steps=tuple(replace(step, name=redact(step.name)) for step in steps),
             faults=tuple(_seen(window, self.transcript.started) for window in self.windows),
+            walk=self.walk,
         )
 
     def _elapsed_ms(self) -> float:

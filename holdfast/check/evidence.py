@@ -61,6 +61,29 @@ class FaultSeen:
 
 
 @dataclass(frozen=True)
+class WalkSeen:
+    """What the walks of a check reached: `pairs` of `pairs_goal`, those `never` reached, and what they found.
+
+    `judged` says how often a rule of each row was held up to the target. `replay` is the walk that broke one, as the
+    file that repeats it; `tries` and `failures` tell how often it was performed again and failed.
+    """
+
+    walks: int = 0
+    steps: int = 0
+    cut: dict[str, int] = field(default_factory=dict)
+    pairs: int = 0
+    pairs_goal: int = 0
+    triples: int = 0
+    never: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+    judged: dict[str, int] = field(default_factory=dict)
+    story: list[str] = field(default_factory=list)
+    replay: dict[str, Any] | None = None
+    tries: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All that one attempt of a check leaves behind; `dropped` lines of the transcript were counted and not kept."""
 
@@ -70,6 +93,7 @@ class Evidence:
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     faults: tuple[FaultSeen, ...] = ()
+    walk: WalkSeen | None = None
 
     def transcript_lines(self) -> list[str]:
         return [f"{line.t / 1000:+9.3f}  {line.dir} {line.text}" for line in self.transcript]

@@ -50,6 +50,12 @@ class CheckSpec:
     settings: dict[str, str] = field(default_factory=dict)
     further_needs: frozenset[str] = frozenset()
     hooks: frozenset[str] = frozenset()
+    walk_steps: int = 0
+
+    @property
+    def walks(self) -> bool:
+        """Whether it performs walks: then it decides single rows of its claims, and looks at what the target shows."""
+        return self.walk_steps > 0
 
     @property
     def started(self) -> bool:
@@ -70,7 +76,12 @@ class CheckSpec:
         }
 
     def needs(self, catalogue: Catalogue) -> frozenset[str]:
-        """Returns the capabilities that it needs: all that any claim needs, because one body serves them all."""
+        """Returns the capabilities that it needs: all that any claim needs, because one body serves them all.
+
+        A walk needs none of its claims' own: it looks at whatever the target shows, and leaves the rest out.
+        """
+        if self.walks:
+            return self.further_needs
         parts = [catalogue.requirements[claim.id].part(claim.part) for claim in self.claims]
         return self.further_needs.union(*(part.needs for part in parts))
 
@@ -95,6 +106,7 @@ def verifies(
     settings: Mapping[str, str] | None = None,
     needs: Iterable[str] = (),
     needs_hooks: Iterable[str] = (),
+    walk_steps: int = 0,
 ) -> Callable[[F], F]:
     """Marks a check. Stack it for several parts; each option may be given in any of the marks.
 
@@ -106,6 +118,7 @@ def verifies(
     that is not named). start: "by hand" for an own deployment whose nodes the check starts itself, after its stubs.
     settings: spec settings that an own deployment is started with; `worker.NAME` for those of one role.
     needs: capabilities beyond those of the parts that it verifies, such as the faults of a scenario.
+    walk_steps: for a check of walks, how many steps they have in an ordinary run.
     needs_hooks: hooks of the descriptor that it calls, as `section.name`; without one of them it is not-observable.
     """
     if isolation not in (None, *ISOLATIONS):
@@ -127,6 +140,7 @@ def verifies(
         spec.settings.update(settings or {})
         spec.further_needs |= {Capability(name) for name in needs}
         spec.hooks |= frozenset(needs_hooks)
+        spec.walk_steps = walk_steps or spec.walk_steps
         setattr(wrapped, _ATTRIBUTE, spec)
         return wrapped
 

@@ -10,6 +10,7 @@ import typer
 
 from holdfast import __version__
 from holdfast.chaos.schedules.schedule import ScheduleError
+from holdfast.check.walk.replay import ReplayError
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
 from holdfast.reports.model import StreamError
@@ -124,6 +125,24 @@ def chaos(
     # Whoever runs chaos wants all of it that the target can have, so the profile is the widest.
     asked = replace(options, profile="full", scenarios=True, random=drawn)
     raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
+
+
+@app.command()
+@takes(
+    *("target", "seed", "steps", "for_", "until", "replay", "stress", "time_scale", "profile", "only", "violate"),
+    *("results", "launcher", "redis_url"),
+    results=RESULTS / "walks",
+)
+def walk(
+    options: RunOptions,
+    key: Key,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Walk where no requirement looked: commands drawn over a model of the spec, everything compared after each."""
+    from holdfast.cli.run import run_all
+
+    raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
 
 
 @app.command()
@@ -253,7 +272,7 @@ app.command(context_settings=FLAGS_ARE_ITS_OWN)(relay)
 
 
 # What a user can get wrong: the text of each is the sentence to print.
-MISTAKES = (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, OSError)
+MISTAKES = (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, ReplayError, OSError)
 
 
 def main() -> None:

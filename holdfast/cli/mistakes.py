@@ -1,6 +1,9 @@
 """What a user can get wrong about a run, refused before anything starts, each with one sentence."""
 
+from holdfast import rooms
+from holdfast.check.walk.replay import ReplayError
 from holdfast.run.options import FaultEngine, RunOptions
+from holdfast.run.suite import WALKS
 from holdfast.spec.catalogue import CatalogueError, builtin
 from holdfast.target.descriptor import Target, TargetError
 
@@ -16,8 +19,22 @@ def refuse_mistakes(key: str, options: RunOptions) -> None:
     options.selection.check(catalogue)
     if options.budget_s is not None and options.budget_s <= 0:
         raise CatalogueError(f"--budget {options.budget}: no check fits into that")
+    if options.walks:
+        _refuse_walk_mistakes(key, options)
     if options.scenarios:
         _refuse_chaos_mistakes(target, options)
+
+
+def _refuse_walk_mistakes(key: str, options: RunOptions) -> None:
+    if not (rooms.folder("conformance") / key / WALKS).is_file():
+        raise CatalogueError(f"{key}: no model to walk over yet")
+    order = options.walk_order
+    if order and order.seconds <= 0:
+        raise CatalogueError(f"--for {options.for_}: no step fits into that")
+    if order and order.steps is not None and order.steps < 1:
+        raise CatalogueError(f"--steps {options.steps}: at least one step is needed")
+    if order and order.replay and order.replay.spec != key:
+        raise ReplayError(f"{options.replay}: a walk of {order.replay.spec}, not of {key}")
 
 
 def _refuse_chaos_mistakes(target: Target, options: RunOptions) -> None:

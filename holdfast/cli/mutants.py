@@ -113,7 +113,9 @@ class _Collector(Handover):
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
-            if spec := spec_of(getattr(item, "function", None)):
+            spec = spec_of(getattr(item, "function", None))
+            # A walk claims half of the catalogue: it would run against every mutant, to find what a check finds sooner.
+            if spec and not spec.walks:
                 self.found.append(CollectedCheck(check_id(item), spec, params_of(item)))
 
 

@@ -40,8 +40,8 @@ def takes(*names: str, **other_defaults: Any) -> Callable[[Callable[..., None]],
 
 def _flag(option: Option, default: Any) -> inspect.Parameter:
     hint: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]  # a type at run time
-    # A flag that is on or off has no second name `--no-…`.
-    names = [option.spelling] if option.kind is bool else []
+    # A flag that is on or off has no second name `--no-…`; one that is a word of Python has another name as a field.
+    names = [option.spelling] if option.kind is bool or option.name.endswith("_") else []
     info = typer.Option(*names, help=option.flag.help, metavar=option.flag.metavar)
     return inspect.Parameter(
         option.name,

@@ -13,13 +13,13 @@ from holdfast import rooms
 from holdfast.cli.mistakes import refuse_mistakes
 from holdfast.cli.several import run_several
 from holdfast.plugin import Handover
-from holdfast.reports.files import anything_happened, write_all
+from holdfast.reports.files import anything_happened, walk_files, write_all
 from holdfast.reports.result import Results
 from holdfast.reports.terminal import Terminal
 from holdfast.run.options import RunOptions
 from holdfast.run.signals import ignore_signals
 from holdfast.run.stream import EVENTS, Reporter
-from holdfast.run.suite import SCENARIOS
+from holdfast.run.suite import SCENARIOS, WALKS
 from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import builtin_keys
 
@@ -71,6 +71,8 @@ def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (
     elif ran.results and as_json:
         print(json.dumps(ran.results.to_json(), ensure_ascii=False))
     elif ran.results:
+        for file in walk_files(options.results or Path()):
+            print(f"walk   {file}")
         print(f"report {(options.results or Path()) / 'report.html'}")
     return ran.code
 
@@ -117,6 +119,8 @@ def _arguments(key: str, options: RunOptions, scenarios: tuple[str, ...], result
 
 
 def _place(options: RunOptions) -> str:
+    if options.walks:
+        return WALKS
     if not options.scenarios:
         return ""
     return f"{SCENARIOS}/test_random.py" if options.random else SCENARIOS

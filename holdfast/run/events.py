@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from holdfast.check.evidence import FaultSeen, JudgedTiming, Step, TranscriptLine
+from holdfast.check.evidence import FaultSeen, JudgedTiming, Step, TranscriptLine, WalkSeen
 from holdfast.check.verifies import Claim
 
 SCHEMA = 1
-Purpose = Literal["conformance", "chaos", "mutants"]
+Purpose = Literal["conformance", "chaos", "mutants", "walks"]
 MutantStatus = Literal["killed", "survived", "excluded", "not-judged"]
 
 
@@ -235,7 +235,10 @@ class KnownEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFinished(Event):
-    """One attempt of one repeat of one check; `final` unless it is tried once more."""
+    """One attempt of one repeat of one check; `final` unless it is tried once more.
+
+    `decided` are the rows that the verdict is about, where that is not all of `verifies`.
+    """
 
     kind_of_event: ClassVar[str] = "check.finished"
     check: str = ""
@@ -263,6 +266,8 @@ class CheckFinished(Event):
     warnings: list[str] = field(default_factory=list)
     faults: list[FaultSeen] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    walk: WalkSeen | None = None
+    decided: list[str] | None = None
     command: str = ""
     known: KnownEntry | None = None
 

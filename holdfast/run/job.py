@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
+from holdfast.check.walk.order import Order
 from holdfast.run.places import BUSY
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
@@ -33,11 +34,12 @@ class Job:
     seed: int = 0
     command: str = ""
     turn: int = 0
+    walk_order: Order | None = None
 
     @property
     def planned(self) -> float:
         """The seconds that the check plans to wait, at the scale of this run."""
-        return self.timings.evaluate(self.spec.waits)
+        return self.walk_order.planned if self.walk_order else self.timings.evaluate(self.spec.waits)
 
     @property
     def urgency(self) -> float:

@@ -39,6 +39,7 @@ def jobs_of(
             repeat=repeat,
             seed=options.seed * SEEDS_APART + repeat,
             command=repeat_command(spec, options, target),
+            walk_order=options.walk_order if spec.walks else None,
         )
         for repeat in range(1, options.repeat + 1)
         for id_, spec in plan.checks.items()
@@ -46,7 +47,9 @@ def jobs_of(
 
 
 def repeat_command(spec: CheckSpec, options: RunOptions, target: Target) -> str:
-    if options.scenarios:
+    if spec.walks:
+        words = ["holdfast", "walk", target.spec, *_which_walk(options)]
+    elif options.scenarios:
         words = ["holdfast", "chaos", target.spec, *_which_scenario(spec, options)]
     else:
         words = ["holdfast", "run", target.spec]
@@ -55,9 +58,18 @@ def repeat_command(spec: CheckSpec, options: RunOptions, target: Target) -> str:
         words += ["--target", file]
     if options.scenarios:
         words += ["--engine", options.engine, "--seed", str(options.seed)]
+    if options.violate:
+        words += ["--violate", options.violate]
     if options.time_scale is not None:
         words += ["--time-scale", f"{options.time_scale:g}"]
     return shlex.join(words)
+
+
+def _which_walk(options: RunOptions) -> list[str]:
+    """A walk is drawn again from its seed; its finding is repeated exactly by the file that the report has."""
+    if options.replay:
+        return ["--replay", str(options.replay)]
+    return ["--seed", str(options.seed), *(["--for", options.for_] if options.for_ else [])]
 
 
 def _which_scenario(spec: CheckSpec, options: RunOptions) -> list[str]:

@@ -13,10 +13,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+from holdfast.check.walk.order import Order
+from holdfast.check.walk.replay import read
 from holdfast.run.plan import Selection
 from holdfast.run.scheduler import overlap_for
 from holdfast.spec.catalogue import seconds
 from holdfast.target.descriptor import Target, TargetError, builtin_path, load
+
+# Seconds that `holdfast walk` walks if nothing is said, and that it spends at most on making a finding short.
+WALK_FOR, WALK_SHRINK = 60.0, 90.0
 
 
 class Level(StrEnum):
@@ -28,6 +33,10 @@ class Level(StrEnum):
 class Launcher(StrEnum):
     FORK = "fork"
     EXEC = "exec"
+
+
+class WalkUntil(StrEnum):
+    COVERED = "covered"
 
 
 class FaultEngine(StrEnum):
@@ -70,6 +79,11 @@ class RunOptions:
     engine: Annotated[FaultEngine, Flag("what scenarios inject faults with")] = FaultEngine.RELAY
     random: Annotated[int, Flag("run N schedules of faults drawn with --seed instead of the named scenarios", "N")] = 0
     schedule: Annotated[Path | None, Flag("run this schedule of faults (TOML) instead of a drawn one", "FILE")] = None
+    walks: Annotated[bool, Flag("the walks alone, as long as they are asked to")] = False
+    steps: Annotated[int | None, Flag("walk this many steps", "N")] = None
+    for_: Annotated[str | None, Flag("walk for this long, e.g. 5m", "TIME")] = None
+    until: Annotated[WalkUntil | None, Flag("end the walks when every pair was reached")] = None
+    replay: Annotated[Path | None, Flag("perform the walk of this file instead of drawing one", "FILE")] = None
     sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N")] = None
     drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N")] = 0
     cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "120m"
@@ -86,6 +100,21 @@ class RunOptions:
     @property
     def budget_s(self) -> float | None:
         return seconds(self.budget) if self.budget else None
+
+    @property
+    def walk_order(self) -> Order | None:
+        """What the walks of this run are to do; None for the short ones of an ordinary run."""
+        if not self.walks:
+            return None
+        time = seconds(self.for_) if self.for_ else WALK_FOR
+        return Order(
+            seconds=time,
+            shrink=WALK_SHRINK,
+            steps=self.steps,
+            until_covered=self.until is WalkUntil.COVERED,
+            goal=1.0 if self.until else 0.0,
+            replay=read(self.replay) if self.replay else None,
+        )
 
     def overlap_at(self, scale: float, runners: int = 1) -> int:
         """How many checks wait at the same time, at this time scale if nothing was asked for."""
@@ -124,6 +153,7 @@ PYTEST_FLAGS = (
     "violate",
     "stranger",
     "scenarios",
+    "walks",
     "random",
     "schedule",
     "engine",
@@ -163,7 +193,7 @@ class Option:
 
     @property
     def spelling(self) -> str:
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.name.rstrip('_').replace('_', '-')}"
 
 
 def options() -> Mapping[str, Option]:

@@ -103,6 +103,7 @@ class Outcome:
     started: float = 0.0
     duration: float = 0.0
     evidence: Evidence = field(default_factory=Evidence)
+    decided: tuple[str, ...] | None = None
 
     @classmethod
     def error(cls, attempt: int, reason: str) -> "Outcome":
@@ -135,6 +136,7 @@ async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
         started=started,
         duration=time.monotonic() - started,
         evidence=context.evidence(transcribed=job.transcribed or judged.verdict is not Verdict.PASS),
+        decided=context.decided,
     )
 
 
@@ -150,12 +152,13 @@ def _context(job: Job, attempt: int, around: Surroundings) -> Context:
         say_waiting=around.say_waiting,
         lease=around.lease,
         answer_timeout=around.answer_timeout,
+        walk_order=job.walk_order,
     )
 
 
 async def _judge(context: Context, job: Job) -> Judged:
-    bad = Verdict.FAIL if job.spec.is_must(job.catalogue) else Verdict.WARN
-    ended = await _ended(context, job, bad)
+    ended = await _ended(context, job)
+    bad = _how_bad(job, context)
     found = sorted((_blaming(finding, bad) for finding in context.found), key=_worst_first)
     if not found:
         return ended
@@ -186,7 +189,7 @@ def _worst_first(judged: Judged) -> tuple[bool, int]:
     return judged.excusable, list(Kind).index(judged.kind or Kind.VIOLATES)
 
 
-async def _ended(context: Context, job: Job, bad: Verdict) -> Judged:  # noqa: PLR0911 - one line a verdict
+async def _ended(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one line a verdict
     """How the check itself ended; a finding that ends it joins those that were collected."""
     try:
         await _within(job.deadline, context, _run(context, job.params))
@@ -202,7 +205,7 @@ async def _ended(context: Context, job: Job, bad: Verdict) -> Judged:  # noqa: P
     except HarnessError as failed:
         return Judged(Verdict.ERROR, str(failed))
     except _Overdue:
-        return _overdue(context, job.deadline, bad)
+        return _overdue(context, job.deadline, _how_bad(job, context))
     except Exception:  # noqa: BLE001 - whatever a check raises otherwise is our own bug, and is reported as such
         return Judged(Verdict.ERROR, traceback.format_exc(limit=-4))
     if context.warnings:
@@ -217,6 +220,12 @@ def _hidden(hidden: NotObservable, job: Job) -> Judged:
     if reason := job.target.not_offered.of_cause(hidden.hook):
         return Judged(Verdict.NOT_APPLICABLE, reason)
     return Judged(Verdict.NOT_OBSERVABLE, str(hidden), blocked_by=hidden.blocks)
+
+
+def _how_bad(job: Job, context: Context) -> Verdict:
+    """Of the rows that a finding is about, one MUST is enough."""
+    rows = context.decided or tuple(claim.id for claim in job.spec.claims)
+    return Verdict.FAIL if any(job.catalogue.requirements[row].level == "MUST" for row in rows) else Verdict.WARN
 
 
 def _overdue(context: Context, limit: float, bad: Verdict) -> Judged:

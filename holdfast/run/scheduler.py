@@ -246,6 +246,8 @@ class Scheduler:
                 warnings=list(evidence.warnings),
                 faults=list(evidence.faults),
                 steps=list(evidence.steps),
+                walk=evidence.walk,
+                decided=None if outcome.decided is None else list(outcome.decided),
                 command=job.command,
                 known=reported(entry),
             )

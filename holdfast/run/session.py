@@ -62,7 +62,7 @@ class CheckSession:
         options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
         others = {} if options.scenarios else self._not_collected(checks)
         everything, left_out = {**others, **checks}, deselected | others.keys()
-        whole = not options.scenarios
+        whole = not (options.scenarios or options.walks)
         self._plan = make_plan(self.catalogue, self.target, everything, options.selection, left_out, whole=whole)
         if options.budget_s:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
@@ -139,7 +139,7 @@ class CheckSession:
 
     def _announce(self) -> None:
         options = self.options
-        purpose: Purpose = "chaos" if options.scenarios else "conformance"
+        purpose: Purpose = "chaos" if options.scenarios else "walks" if options.walks else "conformance"
         self.stream.emit(run_started(options, self.target, self.catalogue, self.timings, purpose))
         overlap = options.overlap_at(self.target.time_scale)
         self.stream.emit(announced(self._plan, self.catalogue, self.timings, overlap))

@@ -6,6 +6,8 @@ from holdfast import rooms
 from holdfast.check.verifies import CheckSpec, spec_of
 
 SCENARIOS = "scenarios"
+# The checks of a suite that perform walks.
+WALKS = "test_walk.py"
 
 
 def checks_of(key: str, *, scenarios: bool = False, naming: str = "") -> dict[str, CheckSpec]:

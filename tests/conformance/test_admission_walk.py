@@ -1,0 +1,143 @@
+"""The model of admission that walks go over, told what a target might answer."""
+
+import re
+from typing import Any
+
+import pytest
+
+from holdfast import rooms
+from holdfast.check.walk.possible import Possible
+from holdfast.check.walk.vocabulary import Broken, Command, Seen
+from holdfast.conformance.admission.walks import goal
+from holdfast.conformance.admission.walks.calls import Attached, Called
+from holdfast.conformance.admission.walks.commands import all_commands
+from holdfast.conformance.admission.walks.model import AdmissionModel, Sight
+from holdfast.conformance.admission.walks.rules import Tried
+from holdfast.conformance.admission.walks.situations import kind
+from holdfast.conformance.admission.walks.spans import Spans
+from holdfast.conformance.admission.walks.state import State
+from holdfast.conformance.admission.wire import Answer
+from holdfast.run.suite import checks_of
+
+SPANS = Spans(
+    grace=12,
+    grace_reclaim=18,
+    token_ttl=12,
+    stale_limit=12,
+    stale_reclaim=18,
+    heartbeat=6,
+    rate_window=12,
+    rate_lock=12,
+    rate_failures=5,
+    replacement_ttl=12,
+    promote_never=6,
+    prompt_never=2,
+    tolerance=0.25,
+    slack=0.4,
+)
+TOKENS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
+
+
+class Script:
+    """Answers that a target might give, told to the model one after the other."""
+
+    def __init__(self, **sight: Any) -> None:
+        self.possible = Possible(AdmissionModel(SPANS, Sight(**sight)), [State()])
+        self.now = 100.0
+
+    def tell(self, command: Command, what: Any) -> None:
+        self.possible.take((command, Seen(self.now, self.now + 0.01, what, str(what))))
+        self.now += 0.05
+
+    def connect(self, who: str, where: str, _token: str = "", _replace: str = "", **fields: Any) -> None:
+        status = 429 if fields.get("reason") == "RATE_LIMITED" else 200
+        answer = Answer(status, {}, fields, "", self.now, self.now + 0.01)
+        build = "old" if fields.get("reason") == "VERSION_MISMATCH" else ""
+        named = {name: "current" for name, given in (("token", _token), ("replace", _replace)) if given}
+        command = Command.of("connect", who=who, where=where, build=build, **named)
+        self.tell(command, Tried(answer, _token, _replace))
+
+    def admitted(self, who: str, where: str, number: int, **more: Any) -> None:
+        self.connect(who, where, outcome="success", sessionId=TOKENS[number], reconnectionToken=TOKENS[-1], **more)
+
+    def poll(self, who: str, where: str, status: int = 200, **fields: Any) -> None:
+        answer = Answer(status, {}, fields, "", self.now, self.now + 0.01)
+        self.tell(Command.of("poll", who=who, where=where), answer)
+
+
+def test_a_full_instance_queues_and_a_second_attempt_keeps_its_place() -> None:
+    script = Script()
+    script.admitted("a", "i1", 1)
+    script.connect("b", "i1", outcome="queued", position=0, depth=1)
+    script.connect("c", "i1", outcome="queued", position=1, depth=2)
+    script.connect("b", "i1", outcome="queued", position=0, depth=2)
+    with pytest.raises(Broken) as found:
+        script.connect("b", "i1", outcome="queued", position=1, depth=2)
+    assert "AD-QUEUE-05" in found.value.rows
+
+
+def test_a_session_in_grace_ends_in_its_window_and_not_before() -> None:
+    for after, legal in ((11.0, False), (15.0, True), (19.0, True)):
+        script = Script()
+        script.admitted("a", "i1", 1)
+        script.tell(Command.of("attach", who="a"), _attached(TOKENS[1]))
+        script.tell(Command.of("drop", who="a"), None)
+        script.now += after
+        if legal:
+            script.admitted("a", "i1", 2)
+        else:
+            with pytest.raises(Broken) as found:
+                script.admitted("a", "i1", 2)
+            assert found.value.rows == ("AD-RECON-02",)
+
+
+def _attached(session: str) -> Any:
+    return Attached(session, accepted=True, frame={})
+
+
+def test_a_slot_that_is_not_given_to_the_first_in_line_is_overdue() -> None:
+    script = Script()
+    script.admitted("a", "i1", 1)
+    script.connect("b", "i1", outcome="queued", position=0, depth=1)
+    leave = Answer(200, {}, {"slotFreed": True}, "", script.now, script.now)
+    script.tell(Command.of("leave", who="a", which="current"), Called(leave, TOKENS[1]))
+    script.poll("b", "i1", position=0, depth=1)
+    script.now += SPANS.promote_never + 1
+    with pytest.raises(Broken) as found:
+        script.poll("b", "i1", position=0, depth=1)
+    assert found.value.rows == ("AD-QUEUE-10",)
+    assert found.value.late
+
+
+def test_the_fifth_failure_locks_and_the_number_left_is_told() -> None:
+    script = Script()
+    for left in (4, 3, 2, 1, 0):
+        script.connect("a", "i1", outcome="failed", reason="VERSION_MISMATCH", remainingAttempts=left)
+    with pytest.raises(Broken) as found:
+        script.connect("b", "i1", outcome="success", sessionId=TOKENS[1], reconnectionToken=TOKENS[2])
+    assert found.value.rows == ("AD-RATE-01",)
+
+
+def test_whether_a_suspended_attempt_counts_as_a_failure_is_open_until_it_is_told() -> None:
+    script = Script()
+    script.tell(Command.of("suspend", who="a", on=True), None)
+    script.connect("a", "i1", outcome="failed", reason="CHARACTER_SUSPENDED")
+    assert len(script.possible.states) == 2
+    script.connect("b", "i1", outcome="failed", reason="VERSION_MISMATCH", remainingAttempts=3)
+    assert len(script.possible.states) == 1
+
+
+def test_every_command_has_a_kind_that_the_goal_knows() -> None:
+    known = {pair.command for pair in goal.pairs(several=True, kills=True, cancels=True)}
+    drawn = all_commands(State(), 2, SPANS.rate_failures, kills=True, cancels=True)
+    assert {kind(command) for command in drawn} <= known
+
+
+def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
+    folder = rooms.folder("conformance") / "admission" / "walks"
+    named = re.compile(r'"(AD-[A-Z]+-\d+)(?:#(\d))?"')
+    stated = {
+        (row, int(part or 1)) for file in folder.glob("*.py") for row, part in named.findall(file.read_text("utf-8"))
+    }
+    checks = [spec for spec in checks_of("admission").values() if spec.walks]
+    assert {(claim.id, claim.part) for spec in checks for claim in spec.claims} == stated
