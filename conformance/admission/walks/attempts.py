@@ -130,8 +130,6 @@ class Attempt:
         )
         return Branch(said, (state or self.state).with_session(self.who, session).settled(at))
 
-    # ------------------------------------------------------------------------------------------------ tokens
-
     def _reconnect(self) -> Branches:
         """§2, §7: the token resumes its own session, once, in time, and nothing else."""
         session, presented = self.state.session(self.who), self.seen.what.token
@@ -176,11 +174,9 @@ class Attempt:
         ending = Ending(self.who, self.seen.received, self.seen.received + self.spans.prompt_never, rows)
         return replace(self.state, endings=self.state.endings | {ending})
 
-    # ------------------------------------------------------------------------------------------------ in session
-
     def _in_session(self) -> Branches:
         session = self.state.session(self.who)
-        assert session is not None
+        assert session is not None, "the model has no session of this character"
         if self.seen.what.replace:
             yield from self._replace(session)
         elif session.where != self.where:
@@ -232,8 +228,6 @@ class Attempt:
         state = self._closing(("AD-REPL-02",)) if session.mode in (OPEN, SILENT) else self.state
         fresh = Session(self.where, answer.session_id, answer.token, NEW, at)
         return self._admitted(fresh, *rules, state=state.without_offers(self.who))
-
-    # ------------------------------------------------------------------------------------------------ newcomers
 
     def _plain(self) -> Branches:
         room = self.state.room(self.where)

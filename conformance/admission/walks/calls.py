@@ -104,8 +104,6 @@ class Call:
         line = (events.DISCONNECTED, self.who, reason)
         return events.expecting(state, line, by=by) if self.spans.logged else state
 
-    # ------------------------------------------------------------------------------------------------ sessions
-
     def _leave(self) -> Branches:
         """A deliberate leave ends the session at once; one that is over can't be left."""
         called: Called = self.seen.what
@@ -167,8 +165,6 @@ class Call:
             return
         yield Branch((rule("the heartbeat is acknowledged", bool(self.seen.what), "AD-STALE-02"),), self.state)
 
-    # ------------------------------------------------------------------------------------------------ lines, offers
-
     def _unqueue(self) -> Branches:
         answer: Answer = self.seen.what.answer
         if self.who not in self.state.room(self.where).line or self.command.get("by"):
@@ -187,8 +183,6 @@ class Call:
             return
         gone = replace(self.state, offers=self.state.offers - {offer})
         yield Branch((rule("status 200", called.answer.status == 200, "AD-REPL-03"),), gone)
-
-    # ------------------------------------------------------------------------------------------------ operators
 
     def _room(self) -> Branches:
         room, on = self.state.room(self.where), self.command.flag("on")
@@ -218,8 +212,6 @@ class Call:
 
     def _restart(self) -> Branches:
         yield Branch((), replace(self.state, down=self.state.down - {self.command.get("node")}))
-
-    # ------------------------------------------------------------------------------------------------ looks
 
     def _poll(self) -> Branches:
         answer: Answer = self.seen.what

@@ -128,8 +128,6 @@ class State:
     def locked(self, user: str) -> Span | None:
         return next((since for name, since in self.locks if name == user), None)
 
-    # ------------------------------------------------------------------------------------------------- changes
-
     def with_session(self, who: str, session: Session | None) -> "State":
         others = [each for each in self.sessions if each[0] != who]
         return replace(self, sessions=tuple(sorted([*others, *([(who, session)] if session else [])])))

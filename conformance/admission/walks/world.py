@@ -104,8 +104,6 @@ class AdmissionWorld:
                 for session in self._notes[who].sessions[-2:]:
                     await self._rooms[where].leave(session, character)
 
-    # ------------------------------------------------------------------------------------------------ what is known
-
     def can(self, command: Command) -> bool:
         who = command.get("who")
         notes = self._notes.get(who)
@@ -150,8 +148,6 @@ class AdmissionWorld:
         up = [node for node in self._nodes if node not in self._down]
         self._turn += 1
         return up[self._turn % len(up)]
-
-    # ------------------------------------------------------------------------------------------------ performing
 
     async def do(self, command: Command) -> Seen:
         performers: Mapping[str, Callable[[Command], Awaitable[Seen]]] = {
@@ -237,8 +233,6 @@ class AdmissionWorld:
         """The instance at which it was last given a session."""
         return self._notes[who].where or ROOMS[0]
 
-    # ------------------------------------------------------------------------------------------------ sockets
-
     async def _attach(self, command: Command) -> Seen:
         who, sent = command.get("who"), time.monotonic()
         notes, id_ = self._notes[who], self._session(command)
@@ -277,7 +271,7 @@ class AdmissionWorld:
 
     def _taken(self, command: Command) -> Socket:
         notes = self._notes[command.get("who")]
-        assert notes.socket is not None
+        assert notes.socket is not None, "the walk has no socket of this character"
         socket, notes.socket = notes.socket, None
         return socket
 
@@ -291,8 +285,6 @@ class AdmissionWorld:
         shown = [f"{who}'s {'open' if is_open else 'closed'}" for who, is_open in open_now.items()]
         shown += [f"{who}'s old one still open" for who, since in old.items() if since < math.inf]
         return Seen(now, now, Sockets(open_now, old), ", ".join(shown) or "no socket")
-
-    # ------------------------------------------------------------------------------------------------ operators
 
     async def _drain(self, command: Command) -> Seen:
         room, node = self._rooms[command.get("where")], self._node(command)
@@ -327,8 +319,6 @@ class AdmissionWorld:
         self._down.discard(node)
         return Seen(back.lo, back.hi, None, "ready")
 
-    # ------------------------------------------------------------------------------------------------ looks
-
     async def _poll(self, command: Command) -> Seen:
         who = command.get("who")
         answer = await self._rooms[command.get("where")].status(self._people[who], node=self._node(command))
@@ -359,7 +349,7 @@ class AdmissionWorld:
 
     async def _records(self, _command: Command) -> Seen:
         keys, sent = self._keys, time.monotonic()
-        assert keys is not None
+        assert keys is not None, "the walk has no Redis to look into"
         names = {character.id: who for who, character in self._people.items()}
         markers = [("GET", keys.name("session_char", self._people[who].id)) for who in PEOPLE]
         lines = [("ZRANGE", keys.name("queue_pending", self._rooms[where].id), "0", "-1") for where in ROOMS]
