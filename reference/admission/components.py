@@ -21,7 +21,7 @@ from holdfast.reference.admission.sockets import Sockets
 from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.watches import Watches
 from holdfast.reference.shared.redislink import RedisLink
-from holdfast.reference.shared.speech import Speech
+from holdfast.reference.shared.speech import PLAIN, Speech
 
 
 def as_given(settings: Settings) -> Settings:
@@ -49,4 +49,4 @@ class Components:
     follow_ups: type[FollowUps] = FollowUps
     admin: type[Admin] = Admin
     http: type[Http] = Http
-    speech: Speech = field(default_factory=Speech)
+    speech: Speech = PLAIN

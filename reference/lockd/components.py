@@ -1,7 +1,7 @@
 """The components of a node. A mutant replaces exactly one of them, or changes the settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from holdfast.reference.lockd.boot import Boot
 from holdfast.reference.lockd.clock import Clock
@@ -20,7 +20,7 @@ from holdfast.reference.lockd.settings import Settings
 from holdfast.reference.lockd.slot import Slot
 from holdfast.reference.lockd.store import Island
 from holdfast.reference.lockd.txns import Txns
-from holdfast.reference.shared.speech import Speech
+from holdfast.reference.shared.speech import PLAIN, Speech
 
 MUTANTS = "holdfast.reference.lockd.mutants"
 
@@ -48,4 +48,4 @@ class Components:
     peers: type[Peers] = Peers
     http: type[Http] = Http
     issuer: type[Issuer] = Issuer
-    speech: Speech = field(default_factory=Speech)
+    speech: Speech = PLAIN

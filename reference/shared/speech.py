@@ -23,3 +23,6 @@ class Speech:
 
     def listener(self, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
         return context
+
+
+PLAIN = Speech()
