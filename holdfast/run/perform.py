@@ -231,7 +231,8 @@ def _how_bad(job: Job, context: Context) -> Verdict:
 def _overdue(context: Context, limit: float, bad: Verdict) -> Judged:
     """A target that left calls unanswered is to blame; otherwise we are."""
     if context.unanswered:
-        seen = f"{context.unanswered} calls without an answer when the check gave up after {limit:.0f} s"
+        calls = "1 call" if context.unanswered == 1 else f"{context.unanswered} calls"
+        seen = f"{calls} without an answer when the check gave up after {limit:.0f} s"
         return Judged(bad, seen, Kind.ABSENT, ("answers",), seen, late=True)
     return Judged(Verdict.ERROR, f"the check did not end within its {limit:.0f} s", late=True)
 

@@ -163,6 +163,8 @@ class Runners:
                 runner.process.send_signal(number)
 
     def _read_tokens(self, connection: int) -> None:
+        if connection not in self._selector.get_map():  # its runner's last event was read a moment before
+            return
         # Unregistered first: the broker closes the connection, and its number may be used again.
         self._selector.unregister(connection)
         if self._broker.read(connection):

@@ -60,7 +60,7 @@ class CheckSession:
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
         """`checks` are those that were collected; the others were left out by the user too, by file or node id."""
         options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
-        others = {} if options.scenarios else self._not_collected(checks)
+        others = {} if options.scenarios or options.walks else self._not_collected(checks)
         everything, left_out = {**others, **checks}, deselected | others.keys()
         whole = not (options.scenarios or options.walks)
         self._plan = make_plan(self.catalogue, self.target, everything, options.selection, left_out, whole=whole)
@@ -72,9 +72,10 @@ class CheckSession:
         return frozenset(self._plan.checks)
 
     def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:
-        """The checks of the suite that were left out by file or node id."""
+        """The checks of the suite that were left out by file or node id; walks run when they are asked for."""
         collected = {id_.partition("[")[0] for id_ in checks}
-        return {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
+        suite = {id_: spec for id_, spec in checks_of(self.target.spec).items() if not spec.walks}
+        return {id_: spec for id_, spec in suite.items() if id_ not in collected}
 
     def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         """The ids of checks as all their repeats have ended."""

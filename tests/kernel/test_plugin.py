@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.product.hopeless import fails_at_everything, listening
+from tests.product.hopeless import fails_at_every_attempt, listening
 
 pytest_plugins = ["pytester"]
 
@@ -23,10 +23,11 @@ ROUNDED = 0.002
 
 @pytest.fixture
 def hopeless(pytester: pytest.Pytester) -> Iterator[Path]:
-    """The descriptor of a target that answers 500 to everything, so that each check fails at once."""
-    with listening(fails_at_everything) as url:
+    """The descriptor of a target that answers 500 to every attempt, so that each check fails at once."""
+    with listening(fails_at_every_attempt) as url:
         head = '[target]\nname = "hopeless"\nspec = "admission"\n'
-        yield pytester.makefile(".toml", hopeless=f'{head}[[node]]\nname = "a"\nurls = {{ http = "{url}" }}')
+        node = f'[[node]]\nname = "a"\nurls = {{ http = "{url}" }}\n'
+        yield pytester.makefile(".toml", hopeless=f'{head}{node}[credentials]\nauth_secret = "never looked at"')
 
 
 def run(pytester: pytest.Pytester, *words: str | Path) -> pytest.RunResult:
@@ -108,7 +109,7 @@ def test_durations_are_those_of_the_checks(pytester: pytest.Pytester) -> None:
 def test_a_failure_reads_as_a_finding(pytester: pytest.Pytester, hopeless: Path) -> None:
     result = run(pytester, SLOT, target(hopeless), "-k", "free_slot and token", "--junitxml=junit.xml")
     result.stdout.fnmatch_lines(
-        ["fail: expected 2xx; seen PUT /admin/*: 500*", "  expected  2xx", "  seen      PUT *", "*+0.* → PUT /admin/*"]
+        ["fail: expected *; seen 500*", "  expected  *", "  seen      500*", "*+0.* → PUT /admin/*"]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
     failure = ET.parse(pytester.path / "junit.xml").find(".//failure")  # noqa: S314 - written by the line above
@@ -139,7 +140,7 @@ def test_allure_gets_one_test_a_check_though_they_overlap(pytester: pytest.Pytes
     result = run(pytester, SLOT, target(hopeless), "--alluredir=allure", "-v")
     tests = allure_results(pytester.path / "allure")
     assert {test["name"] for test in tests} == names_run(result)
-    assert {test["status"] for test in tests} == {"failed"}
+    assert {test["status"] for test in tests} <= {"failed", "broken"}  # broken: nothing could be arranged
     assert [len(test["attachments"]) for test in tests] == [1] * len(tests)
 
 

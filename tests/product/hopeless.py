@@ -19,6 +19,15 @@ async def fails_at_everything(reader: asyncio.StreamReader, writer: asyncio.Stre
         await writer.drain()
 
 
+async def fails_at_every_attempt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """500 to each request of a client, on connections that stay open; administration calls succeed."""
+    while head := await _head(reader):
+        await reader.readexactly(_length(head))
+        status = b"200 OK" if head.startswith(b"PUT /admin/") else b"500 Internal Server Error"
+        writer.write(b"HTTP/1.1 " + status + b"\r\n" + _HEAD + _BODY)
+        await writer.drain()
+
+
 async def never_answers(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
     while await reader.read(_CHUNK):
         pass

@@ -1,5 +1,6 @@
 """Targets that can't be worked with get a complete report in bounded time, and never a traceback of Holdfast."""
 
+import re
 import socket
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.product.running import run
 
 # More checks than overlap at once, some of which want the target for themselves, and a wait of a rate window.
 GROUPS = ("AD-RATE", "AD-ADMIT", "AD-VER")
+WAITED = re.compile(r"(no answer \(|without an answer when the check gave up )after \d")
 DESCRIPTOR = """
 [target]
 name = "hopeless"
@@ -52,7 +54,8 @@ def test_a_target_that_answers_nothing_of_use_fails_every_row_in_time(tmp_path: 
     assert (ended.code, ended.err) == (1, "")
     results = ended.results()
     assert len(results["checks"]) > results["plan"]["overlap"], "else nothing had to wait for a slot"
-    assert set(ended.verdicts().values()) <= {"fail", "warn", "not-applicable", "not-observable"}
+    # Inconclusive: a row whose check could not be arranged; the row that owns the step has failed.
+    assert set(ended.verdicts().values()) <= {"fail", "warn", "inconclusive", "not-applicable", "not-observable"}
     assert "fail" in ended.verdicts().values()
     assert results["plan"]["reconciliation"]["agrees"]
     assert "Traceback" not in ended.text + (tmp_path / "results" / "results.json").read_text()
@@ -65,5 +68,5 @@ def test_a_finding_about_a_silent_target_says_how_long_it_was_waited_for(tmp_pat
         ended = run(tmp_path, "--target", describe(tmp_path, url), only=("AD-ADMIT-01",))
     (row,) = ended.results()["requirements"]
     assert row["verdict"] == "fail"
-    assert "no answer (after" in row["finding"]["seen"]
-    assert "no answer (after" in ended.out
+    assert WAITED.search(row["finding"]["seen"])
+    assert WAITED.search(ended.out)

@@ -37,7 +37,8 @@ def test_the_five_minutes_to_the_first_verdicts(tmp_path: Path) -> None:
         (tmp_path / "mine.toml").write_text(Path(descriptor).read_text())  # now it is filled in
         assert holdfast(tmp_path, *doctor.words[1:]).code == 0
         ended = holdfast(tmp_path, *run.words[1:], "--only", "AD-VER-01")
-    assert "1 pass: exit 0" in ended.text
+    # One check wants another build, which a server that somebody else has started can't be given.
+    assert "1 partial: exit 0" in ended.text
 
 
 def test_the_failing_target_of_the_readme(tmp_path: Path) -> None:
