@@ -15,7 +15,9 @@ each other:
 Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
 taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is
 never tried again. The second attempt waits until every check has had its first one, and few of them run at a time: most
-first attempts were inconclusive because the machine had too much to do, and at once it would still have.
+first attempts were inconclusive because the machine had too much to do, and at once it would still have. What has
+blocked one check in both of its attempts blocks the others too: they are not tried again, so that a target on which
+nothing can be arranged is told so soon.
 
 The scheduler owns the deployments that it leased and gives each of them back, also those of a check that is cancelled
 because its mutant has been killed already.
@@ -88,6 +90,7 @@ class Scheduler:
         self._door = asyncio.Lock()
         self._untried: set[_Key] = set()
         self._all_tried = asyncio.Event()
+        self._blocked_twice: set[tuple[str, str]] = set()
         self._again_lane = asyncio.Semaphore(AGAIN_AT_ONCE)
         self._answer_timeouts: defaultdict[tuple[str, str], AnswerTimeout] = defaultdict(AnswerTimeout)
         self._done = done or (lambda _job, _outcome: None)
@@ -129,17 +132,25 @@ class Scheduler:
         self._tried(_key(job))
         if outcome.verdict is not Verdict.INCONCLUSIVE:
             return self._final(job, outcome)
-        self._report(job, outcome, final=False)
         await self._all_tried.wait()
         async with self._again_lane:
-            return self._final(job, await self._attempt(job, 2))
+            return await self._again(job, outcome)
 
     async def _by_itself(self, job: Job) -> Outcome:
         """The same for a check that nothing runs beside."""
         outcome = await self._attempt(job, 1)
-        if outcome.verdict is Verdict.INCONCLUSIVE:
-            self._report(job, outcome, final=False)
-            outcome = await self._attempt(job, 2)
+        if outcome.verdict is not Verdict.INCONCLUSIVE:
+            return self._final(job, outcome)
+        return await self._again(job, outcome)
+
+    async def _again(self, job: Job, first: Outcome) -> Outcome:
+        """The second attempt; none where the same cause has blocked a check in both of its attempts already."""
+        if (job.variant, first.blocked_by) in self._blocked_twice:
+            return self._final(job, first)
+        self._report(job, first, final=False)
+        outcome = await self._attempt(job, 2)
+        if outcome.blocked_by and outcome.blocked_by == first.blocked_by:
+            self._blocked_twice.add((job.variant, outcome.blocked_by))
         return self._final(job, outcome)
 
     @contextlib.asynccontextmanager
