@@ -87,7 +87,8 @@ class Admission(HttpDriver[Answer]):
         context.stack.callback(driver.identities.give_back, T.rate_window + T.rate_lock)
         if not context.target.startable:
             context.stack.push_async_callback(driver.tidy_up)
-        await driver.warm(driver.nodes, 1)
+        if not context.answer_timeout.silent:  # else it would only wait for one more answer that does not come
+            await driver.warm(driver.nodes, 1)
         return driver
 
     async def tidy_up(self) -> None:

@@ -22,6 +22,11 @@ class AnswerTimeout:
     answered: bool = False
     unanswered: int = 0
 
+    @property
+    def silent(self) -> bool:
+        """Whether the target has proven silent."""
+        return not self.answered and self.unanswered >= SILENT_CALLS
+
     def of(self, full: float) -> float:
         """Returns the seconds to wait for the next answer; `full` is what the call would wait by itself."""
-        return full if self.answered or self.unanswered < SILENT_CALLS else min(full, SILENT_TIMEOUT)
+        return min(full, SILENT_TIMEOUT) if self.silent else full

@@ -12,7 +12,7 @@ from tests.product.running import run
 
 # More checks than overlap at once, some of which want the target for themselves, and a wait of a rate window.
 GROUPS = ("AD-RATE", "AD-ADMIT", "AD-VER")
-WAITED = re.compile(r"(no answer \(|without an answer when the check gave up )after \d")
+WAITED = re.compile(r"(no answer \(?|without an answer when the check gave up )after \d")
 DESCRIPTOR = """
 [target]
 name = "hopeless"

@@ -176,7 +176,8 @@ class Attempt:
 
     def _in_session(self) -> Branches:
         session = self.state.session(self.who)
-        assert session is not None, "the model has no session of this character"
+        if session is None:
+            raise LookupError("the model has no session of this character")
         if self.seen.what.replace:
             yield from self._replace(session)
         elif session.where != self.where:

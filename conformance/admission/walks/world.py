@@ -271,7 +271,8 @@ class AdmissionWorld:
 
     def _taken(self, command: Command) -> Socket:
         notes = self._notes[command.get("who")]
-        assert notes.socket is not None, "the walk has no socket of this character"
+        if notes.socket is None:
+            raise LookupError("the walk has no socket of this character")
         socket, notes.socket = notes.socket, None
         return socket
 
@@ -349,7 +350,8 @@ class AdmissionWorld:
 
     async def _records(self, _command: Command) -> Seen:
         keys, sent = self._keys, time.monotonic()
-        assert keys is not None, "the walk has no Redis to look into"
+        if keys is None:
+            raise LookupError("the walk has no Redis to look into")
         names = {character.id: who for who, character in self._people.items()}
         markers = [("GET", keys.name("session_char", self._people[who].id)) for who in PEOPLE]
         lines = [("ZRANGE", keys.name("queue_pending", self._rooms[where].id), "0", "-1") for where in ROOMS]
