@@ -14,11 +14,11 @@ import pytest
 from holdfast import rooms
 from holdfast.check.verifies import spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
+from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.plugin import Handover, check_id, params_of
 from holdfast.reports.files import write_all
 from holdfast.reports.result import Results
-from holdfast.reports.terminal import Terminal
 from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
@@ -33,12 +33,8 @@ def kill_matrix(keys: list[str], options: RunOptions, *, as_json: bool) -> int:
     chosen = keys or builtin_keys()
     if len(chosen) > 1:
         return run_several("mutants", chosen, options, as_json=as_json)
-    terminal = None if as_json else Terminal()
-    try:
+    with screen(wanted=not as_json) as terminal:
         results = judge_mutants(chosen[0], options, terminal)
-    finally:
-        if terminal:
-            terminal.close()
     if as_json:
         print(json.dumps(results.to_json(), ensure_ascii=False))
     else:

@@ -11,11 +11,11 @@ import pytest
 
 from holdfast import rooms
 from holdfast.cli.mistakes import refuse_mistakes
+from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.plugin import Handover
 from holdfast.reports.files import anything_happened, walk_files, write_all
 from holdfast.reports.result import Results
-from holdfast.reports.terminal import Terminal
 from holdfast.run.options import RunOptions
 from holdfast.run.signals import ignore_signals
 from holdfast.run.stream import EVENTS, Reporter
@@ -60,12 +60,8 @@ def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (
     if len(chosen) > 1:
         return run_several("run", chosen, options, scenarios, as_json=as_json)
     (key,) = chosen
-    terminal = None if as_json else Terminal()
-    try:
+    with screen(wanted=not as_json) as terminal:
         ran = run_suite(key, replace(options, target=options.target or key), scenarios, terminal)
-    finally:
-        if terminal:
-            terminal.close()
     if ran.problem:
         print(f"holdfast: {ran.problem}", file=sys.stderr)
     elif ran.results and as_json:
