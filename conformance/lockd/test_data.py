@@ -11,7 +11,7 @@ from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.judge import names, require, require_none, same_leader, shown
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
-from holdfast.conformance.lockd.spy_cluster import raised, spy_members, stepped_down
+from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_members, stepped_down
 from holdfast.conformance.lockd.store import LEASES, NAMESPACE, REGISTRY, Objects, objects
 from holdfast.conformance.lockd.wire import Leader
 from holdfast.conformance.shared.wire import Request
@@ -157,10 +157,17 @@ async def test_refusals_are_json_with_code_and_status(lockd: Lockd) -> None:
     ]
     for code, request, who in provoked:
         answer = await lockd.call(request, who, node=node)
-        expect(answer, wire.refused(code), why=request.path)
+        expect(answer, wire.refused_with_status(code), why=request.path)
         kind = answer.headers.get("Content-Type", "")
         lockd.context.transcript.received(f"Content-Type: {kind}")
         expect(kind.partition(";")[0].strip().lower(), "application/json", why=f"Content-Type of {code}")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="3*lease_settled_max")
+async def test_a_refusal_for_want_of_a_leader_has_its_status(lockd: Lockd) -> None:
+    node, _ = await leaderless(lockd)
+    answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
+    expect(answer, wire.refused_with_status("tc_unavailable"), why="a decision without a leader")
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="lease_settled_max")

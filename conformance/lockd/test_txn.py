@@ -144,7 +144,7 @@ async def test_the_leaders_refusal_is_passed_through(lockd: Lockd) -> None:
     node, (spy,) = await spy_leader(lockd)
     spy.on(wire.DECIDE, refuses("txn_conflict"))
     answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
-    expect(answer, refused("txn_conflict"), why="the leader refuses")
+    expect(answer, wire.refused_with_status("txn_conflict"), why="the leader refuses")
     spy.script.pop(wire.DECIDE)
     answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
     expect(answer, ok(state="commit"), why="control: the leader accepts")

@@ -8,7 +8,8 @@ transport; `http_stub` serves it over HTTP.
 A stub runs on the harness's own loop, so its answers can be late through no fault of the target, and the target may
 then treat it as unreachable. So each stub measures its own lag, from the connection on: to the caller a handshake that
 takes long is as late as an answer. A check that judges what the target did because of this stub does it inside
-`excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive.
+`excused`: if the stub ever answered later than its `deadline`, a finding becomes Inconclusive. Past twice the deadline
+the target may have given the stub up altogether, and no finding of the check counts, wherever it was made.
 """
 
 import asyncio
@@ -22,6 +23,9 @@ from typing import Any, Generic, TypeVar
 from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.work import Work
+
+# Deadlines of a stub after which a caller may have given it up.
+_GIVEN_UP = 2
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Stub(Generic[C]):
         self.worst_lag = max(self.worst_lag, lag)
         if lag > self.deadline:
             self._work.context.transcript.note(f"{self.name} answered {call.path} {lag:.2f} s late")
+        if lag > _GIVEN_UP * self.deadline:
+            self._work.context.late_stub = self.was_late
 
     def got(
         self, path: str, *, since: Moment | None = None, where: Callable[[C], bool] = lambda _call: True

@@ -79,6 +79,8 @@ class Context:
     # Set by the driver where the target's state lapses unless the target itself is on time, as leases do. Then an
     # overloaded machine excuses every finding that is not `Unsafe`.
     lapses: bool = False
+    # Says which stub of the suite was so late that a node may have given it up; empty if none was.
+    late_stub: str = ""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

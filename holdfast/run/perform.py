@@ -116,6 +116,7 @@ async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
     try:
         judged = await _judge(context, job)
         judged = _excuse_if_we_stood_still(judged, context, started)
+        judged = _excuse_if_a_stub_was_late(judged, context)
         judged = _excuse_if_overloaded(judged, context, started)
         judged = await _blame_ourselves(judged, context)
         judged = _name_deaths(judged, context)
@@ -242,6 +243,13 @@ def _excuse_if_we_stood_still(judged: Judged, context: Context, began: float) ->
     still = context.audit.lag_between(began, time.monotonic())
     if judged.excusable and judged.verdict in _BLAMED and still > _STOOD_STILL:
         return judged.excused(f"we stood still for {still:.1f} s")
+    return judged
+
+
+def _excuse_if_a_stub_was_late(judged: Judged, context: Context) -> Judged:
+    """A node that gave up a peer which we play did so because of us, and whatever it did next may come of that."""
+    if judged.excusable and judged.verdict in _BLAMED and context.late_stub:
+        return judged.excused(context.late_stub)
     return judged
 
 

@@ -98,6 +98,29 @@ def test_a_harness_that_stood_still_blames_nobody(check: object, verdict: Verdic
     assert asyncio.run(run()) is verdict
 
 
+class WithALateStub:
+    @classmethod
+    async def provide(cls, context: Context) -> Self:
+        context.late_stub = "spy1, a peer played by the suite, was itself 0.90 s late"
+        return cls()
+
+
+async def finds_beside_a_late_stub(given: WithALateStub) -> None:
+    raise AssertionError("a did not start")
+
+
+async def finds_two_leaders_beside_a_late_stub(given: WithALateStub) -> None:
+    raise Unsafe(["one leader in a term"], "two")
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict"),
+    [(finds_beside_a_late_stub, Verdict.INCONCLUSIVE), (finds_two_leaders_beside_a_late_stub, Verdict.FAIL)],
+)
+def test_a_node_that_gave_up_our_late_stub_is_not_blamed(check: object, verdict: Verdict) -> None:
+    assert asyncio.run(verdict_of(check, Calm(), Audit())) is verdict
+
+
 def test_a_stall_is_told_with_what_the_loop_worked_meanwhile() -> None:
     async def run() -> list[dict[str, float]]:
         audit = Audit()

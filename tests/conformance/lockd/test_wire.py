@@ -39,12 +39,23 @@ def test_null_lists_are_empty_ones() -> None:
     assert _answer(200, {"backends": [entry]}).backends == {"h": wire.Backend((), 5)}
 
 
-def test_a_refusal_is_its_code_with_its_status() -> None:
+def test_a_refusal_is_its_code_and_an_error_status() -> None:
     stale = wire.refused("tc_term_stale", leader_endpoint="https://h:1")
     assert stale.matches(_answer(409, {"error": "tc_term_stale", "leader_endpoint": "https://h:1"}))
     assert not stale.matches(_answer(409, {"error": "tc_term_stale"}))
-    assert not wire.refused("tc_term_stale").matches(_answer(400, {"error": "tc_term_stale"}))
+    assert wire.refused("tc_term_stale").matches(_answer(400, {"error": "tc_term_stale"}))
+    assert not wire.refused("tc_term_stale").matches(_answer(200, {"error": "tc_term_stale"}))
     assert not wire.refused("tc_term_stale").matches(_answer(409, {"error": "tc_lease_active"}))
+
+
+def test_only_the_rows_about_it_demand_the_contracts_status() -> None:
+    stale, failed = wire.refused_with_status("tc_term_stale"), wire.refused("tc_rm_replication_failed")
+    assert stale.matches(_answer(409, {"error": "tc_term_stale"}))
+    assert not stale.matches(_answer(400, {"error": "tc_term_stale"}))
+    assert failed.matches(_answer(502, {"error": "tc_rm_replication_failed"}))
+    assert not failed.matches(_answer(503, {"error": "tc_rm_replication_failed"})), "the document fixes this one"
+    assert stale.describe() == "409 tc_term_stale"
+    assert wire.refused("tc_term_stale").describe() == "tc_term_stale"
 
 
 def test_no_answer_is_neither_success_nor_refusal() -> None:

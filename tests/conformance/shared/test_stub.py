@@ -94,15 +94,17 @@ async def test_a_stub_that_was_late_itself_excuses_a_finding(
         peer.on("/held", Reply(hold=0.2))
         await post(f"{peer.endpoint}/held")
         assert peer.worst_lag < 0.05, "what the script holds back is no lag"
+        assert not driver.context.late_stub
 
         def slow(_call: HttpCall) -> Reply:
-            time.sleep(0.1)
+            time.sleep(0.15)
             return Reply()
 
         peer.on("/slow", slow)
         await post(f"{peer.endpoint}/slow")
         with pytest.raises(Inconclusive, match="was itself"), peer.excused():
             raise Finding(["x"], "y")
+        assert "was itself" in driver.context.late_stub, "at twice the deadline nothing of the check counts"
 
 
 async def test_behind_tls_the_record_has_the_callers_certificate(
