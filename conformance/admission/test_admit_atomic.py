@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import UUID, refused
 from holdfast.conformance.shared.monitor import atomic_groups

@@ -4,12 +4,11 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, Unsafe, expect
+from holdfast.check.finding import Inconclusive, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.limiter import expect_locked, in_one_window, owner_of_count
 from holdfast.conformance.admission.wire import Answer, locked, refused, success
 

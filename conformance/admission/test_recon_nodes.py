@@ -3,13 +3,13 @@
 import asyncio
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, Unsafe, expect
+from holdfast.check.finding import Finding, Inconclusive, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment, samples_needed
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, served
+from holdfast.conformance.admission.judging import served
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, same_id, success, timed_out
 
