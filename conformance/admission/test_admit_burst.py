@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, Unsafe
+from holdfast.check.finding import Inconclusive, demand
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance, outcomes, tally
@@ -69,8 +69,8 @@ async def test_capacity_lowered_amid_a_burst_holds_from_the_acknowledgement_on(
             await T.sleep(T.prompt / 100, "the burst")
         await burst
         highest = max(highest, await keys.ask("SCARD", slots))
-        if highest > limit:
-            raise Unsafe([f"at most {limit} sessions after the acknowledgement"], f"{highest} sessions")
+        most = f"at most {limit} sessions after the acknowledgement"
+        demand(highest <= limit, most, f"{highest} sessions", unsafe=True)
 
 
 async def _burst_on_free_slots(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
@@ -120,10 +120,9 @@ def _exactly(answers: Sequence[Answer], legal: Mapping[str, int], why: str = "")
     late = seen.get("timeout", 0)
     if late and all(count <= legal.get(name, 0) for name, count in seen.items() if name != "timeout"):
         raise Inconclusive(f"{late} of {len(answers)} attempts at once ended as timeout")
-    if any(seen.get(name, 0) > legal.get(name, 0) for name in ("success", "queued")):
-        raise Unsafe([tally(legal)], tally(seen), why)
-    if seen != legal:
-        raise Finding([tally(legal)], tally(seen), why)
+    too_many = any(seen.get(name, 0) > legal.get(name, 0) for name in ("success", "queued"))
+    demand(not too_many, tally(legal), tally(seen), why, unsafe=True)
+    demand(seen == legal, tally(legal), tally(seen), why)
 
 
 async def _connect_all(
