@@ -31,4 +31,5 @@ class NoPause(Election):
 
     def until_the_beat(self) -> float:
         """Returns the time to a moment that is the same on all nodes, so that all of them run at once."""
-        return 0.2 - self.clock.wall_ms() % 200 / 1000
+        period = self.ttl() / 6
+        return period - self.clock.wall_ms() / 1000 % period
