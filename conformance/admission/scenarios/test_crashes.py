@@ -152,6 +152,5 @@ async def test_c12_client_loss(admission: Admission, faults: Faults, T: SpecTime
 async def _positions_never_rise(arena: Instance, line: list[Character], lowest: dict[str, int]) -> None:
     for character in line:
         before, seen = lowest[character.id], (await arena.status(character)).position
-        if seen is None or seen > before:
-            raise Finding([f"a position of at most {before}"], f"{seen}")
-        lowest[character.id] = seen
+        demand(seen is not None and seen <= before, f"a position of at most {before}", f"{seen}")
+        lowest[character.id] = before if seen is None else seen

@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Inconclusive, Unsafe, expect
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
@@ -56,8 +56,8 @@ async def test_c06_redis_back_empty(admission: Admission, faults: Faults, T: Spe
     await T.sleep_until(back, T.recovery, "the recovery")
     alive = [held for held in playing if held.socket.open_now and await held.socket.answers()]
     inside = len(alive) + len([c for c in entered if await _is_inside(arena, c)])
-    if inside > 2:
-        raise Unsafe(["at most 2 sessions"], f"{len(alive)} sockets of before, and {inside - len(alive)} newcomers")
+    seen = f"{len(alive)} sockets of before, and {inside - len(alive)} newcomers"
+    demand(inside <= 2, "at most 2 sessions", seen, unsafe=True)
     for held in alive:
         expect(await arena.connect(held.character), refused(), why="a session that lives on is not given twice")
 

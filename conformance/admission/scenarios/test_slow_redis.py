@@ -3,7 +3,7 @@
 import asyncio
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Unsafe, demand, expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
@@ -54,8 +54,8 @@ async def test_c04_redis_down(admission: Admission, faults: Faults, T: SpecTime)
     async with faults.during("down", "redis") as window:
         answers = await asyncio.gather(*(arena.connect(character) for character in outside))
         for answer in answers:
-            if answer.outcome in ("success", "queued"):
-                raise Unsafe(["nobody let in or queued without Redis"], answer.describe())
+            away = answer.outcome not in ("success", "queued")
+            demand(away, "nobody let in or queued without Redis", answer.describe(), unsafe=True)
             with admission.arranging("AD-OUT-01"):
                 expect(answer, unavailable(), why="a refusal says when to come back")
                 demand(answer.retry_header is not None, "a Retry-After header", answer.describe())
