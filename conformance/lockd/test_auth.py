@@ -175,7 +175,7 @@ async def test_a_node_without_identity_never_reaches_a_live_node(lockd: Lockd, m
 async def test_without_mtls_a_lone_node_leads_under_a_stable_name(lockd: Lockd) -> None:
     node = lockd.lone
     first = _plain(lockd, node)
-    second = lockd.closed_port().replace("https://", "http://", 1)
+    second = lockd.free_port("http")
     seen = [await _plain_leader(lockd, node, url) for url in (first, first, second)]
     demand(seen[0], "a leader_id without mTLS", "an empty one")
     expect(seen[1], seen[0], why="leader_id after a restart on the same port")

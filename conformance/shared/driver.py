@@ -6,6 +6,7 @@ old process would fail the next call, which is not about connections.
 """
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -125,6 +126,12 @@ class Driver(Work):
     def closed_port(self, scheme: str = "http") -> str:
         """Returns an endpoint at which nobody listens while the check runs."""
         return f"{scheme}://{self.context.target.harness['advertise']}:{kept_port(self.context)}"
+
+    def free_port(self, scheme: str = "http") -> str:
+        """Returns an endpoint at which a node can listen."""
+        with socket.socket() as unused:
+            unused.bind((self.context.target.harness["bind"], 0))
+            return f"{scheme}://{self.context.target.harness['advertise']}:{unused.getsockname()[1]}"
 
     def log_of(self, node: str) -> list[str]:
         return list(self.deployment.nodes[node].log_lines())
