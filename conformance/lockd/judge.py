@@ -32,6 +32,12 @@ def same_leader(seen: Leader | None, wanted: Leader, why: str) -> None:
     demand(held, f"leader {wanted.id} in term {wanted.term}", shown(seen), why)
 
 
+def no_other_leader(seen: Leader | None, wanted: Leader, why: str) -> None:
+    """Raises Finding if another leader is shown. None may be: what a node was told can lapse before it asks again."""
+    if seen is not None:
+        same_leader(seen, wanted, why)
+
+
 def names(endpoints: Iterable[str]) -> str:
     """Returns a list of endpoints, or of other names, as a finding shows it."""
     return ", ".join(endpoints) or "an empty list"

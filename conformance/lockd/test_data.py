@@ -8,7 +8,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import demand_none, names, same_leader, shown
+from holdfast.conformance.lockd.judge import demand_none, names, no_other_leader, same_leader, shown
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_members, stepped_down
@@ -116,8 +116,7 @@ async def test_a_restarted_node_takes_leader_and_term_from_its_peers(lockd: Lock
     reported = Leader(spy.node_id, spy.endpoint, 2000)
 
     async def stays() -> None:
-        if leader := await lockd.valid_leader(node):  # between the end of what it was told and its next question, none
-            same_leader(leader, reported, "its peer goes on to report it")
+        no_other_leader(await lockd.valid_leader(node), reported, "its peer goes on to report it")
 
     await lockd.throughout(stays, T.leader_ttl, "the reported leader")
     await lockd.comes(follows, "tick_settled_max", what="the node to show the leader of its peers still")

@@ -13,7 +13,7 @@ from holdfast.check.verifies import verifies
 from holdfast.check.x509 import CLIENT_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import demand_none, same_leader, shown, told
+from holdfast.conformance.lockd.judge import demand_none, no_other_leader, same_leader, shown, told
 from holdfast.conformance.lockd.spy import Call, Spy, spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members, stepped_down
 from holdfast.conformance.lockd.views import two_leaders
@@ -310,9 +310,10 @@ async def test_an_observed_leader_is_followed_until_it_lapses(lockd: Lockd, T: S
     since, observed = T.now(), Leader(spy.node_id, spy.endpoint, 50)
 
     async def stays() -> None:
-        same_leader(await lockd.valid_leader(node), observed, "its lease is valid, and the peer reports it")
+        no_other_leader(await lockd.valid_leader(node), observed, "its lease is valid, and the peer reports it")
 
     await lockd.throughout(stays, T.two_leader_ttl, "the observed leader")
+    await lockd.comes(follows, "lease_settled_max", what="the leader that the peer still reports")
     demand_none(spy.got(wire.ACQUIRE, since=since), "no vote request beside a valid leader")
     spy.report(Leader)
     await _resumes(lockd, spy, expiries)
