@@ -14,8 +14,10 @@ import pytest
 from holdfast import rooms
 from holdfast.check.verifies import spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
+from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
+from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover, check_id, params_of
 from holdfast.reports.files import write_all
 from holdfast.reports.result import Results
@@ -47,6 +49,7 @@ def judge_mutants(
 ) -> Results:
     """Judge the mutants of one spec in this process, and write the reports, also of a run that breaks off."""
     catalogue, target = builtin(key), options.read_target(key)
+    refuse_folder(options.results)
     everyone = known_mutants(key, catalogue)
     drawn = asks_for_drawn(options)
     chosen = [] if drawn else _choose(everyone, options)
@@ -118,17 +121,15 @@ class _Collector(Handover):
 def _collect(key: str, options: RunOptions) -> list[CollectedCheck]:
     suite = rooms.folder("conformance")
     collector = _Collector(RunOptions(target=key, seed=options.seed))
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    code = pytest.main(
-        [
-            str(suite / key),
-            f"--rootdir={suite.parent}",
-            f"--confcutdir={suite}",
-            *("-c", os.devnull, "--collect-only"),
-            *("-p", "holdfast.plugin", "-p", "no:terminal", "-p", "no:cacheprovider"),
-        ],
-        plugins=[collector],
-    )
+    words = [
+        str(suite / key),
+        f"--rootdir={suite.parent}",
+        f"--confcutdir={suite}",
+        *("-c", os.devnull, "--collect-only"),
+        *("-p", "holdfast.plugin", "-p", "no:terminal", "-p", "no:cacheprovider"),
+    ]
+    with undisturbed():
+        code = pytest.main(words, plugins=[collector])
     if not collector.found:
         raise CatalogueError(f"the suite of {key} can't be collected (pytest says {code})")
     return collector.found

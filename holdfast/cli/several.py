@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.cli.mistakes import refuse_mistakes
+from holdfast.cli.mistakes import failed_last, refuse_mistakes
 from holdfast.reports.files import RESULTS, anything_happened, read_results, write_all
 from holdfast.reports.index import COMMAND, INDEX, write_index
 from holdfast.reports.terminals import Terminals
@@ -40,8 +40,6 @@ def run_several(
     """Run these specs, each in a runner of its own, and return one exit code; `work` is `run` or `mutants`."""
     began = time.monotonic()
     jobs = cores() if options.jobs is None else options.jobs
-    if jobs < 1:
-        raise PlanError(f"--jobs {jobs}: at least one spec has to run")
     orders = _orders(work, keys, options, scenarios, jobs)
     screen = _Screen(None if as_json else Terminals([order.key for order in orders]))
     shown = [replace(order, waiting=screen.moves) for order in _longest_first(orders, jobs)]
@@ -71,8 +69,8 @@ def run_several(
 def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tuple[str, ...], jobs: int) -> list[Order]:
     if options.target:
         raise TargetError(f"--target {options.target} is of one spec; name that spec alone")
-    parts = _only_of(keys, options.only)
     folder = options.results or Path()
+    parts = _only_of(_failed(keys, folder) if options.last_failed else keys, options.only)
     for old in (INDEX, COMMAND):  # what is there afterwards is of this run
         (folder / old).unlink(missing_ok=True)
     orders = []
@@ -97,6 +95,11 @@ def _only_of(keys: Sequence[str], only: tuple[str, ...]) -> dict[str, tuple[str,
     if unknown := [name for name in only if not any(name in mine for mine in theirs.values())]:
         raise PlanError(f"{unknown[0]}: no requirement or group of {', '.join(keys)}; see holdfast requirements")
     return {key: mine for key, mine in theirs.items() if mine}
+
+
+def _failed(keys: Sequence[str], folder: Path) -> Sequence[str]:
+    """The specs of which something failed in the last run; all of them, to be refused one by one, if nothing did."""
+    return [key for key in keys if failed_last(folder / key)] or keys
 
 
 def _longest_first(orders: list[Order], jobs: int) -> list[Order]:

@@ -144,7 +144,9 @@ class Catalogue:
 
 @cache
 def builtin(key: str) -> Catalogue:
-    """The catalogue that comes with Holdfast for this spec."""
+    """The catalogue that comes with Holdfast for this spec; raises CatalogueError if there is no such spec."""
+    if key not in builtin_keys():
+        raise CatalogueError(f"{key}: no such spec; Holdfast has suites for: {', '.join(builtin_keys())}")
     return load(rooms.folder("conformance") / key / "requirements.toml")
 
 
@@ -154,8 +156,7 @@ def builtin_keys() -> list[str]:
 
 def load(path: Path) -> Catalogue:
     if not path.is_file():
-        known = ", ".join(builtin_keys())
-        raise CatalogueError(f"{path}: no such catalogue; Holdfast has suites for: {known}")
+        raise CatalogueError(f"{path}: no such catalogue")
     data = tomllib.loads(path.read_text())
     catalogue, problems = _read(data)
     problems += list(_problems(catalogue))

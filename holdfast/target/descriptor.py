@@ -18,7 +18,6 @@ Nodes, roles and their order are in `roles`, readiness in `ready`, ways of setti
 
 import os
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,6 +36,7 @@ from holdfast.target.roles import NODE, Listener, NodeSpec, Start
 from holdfast.target.settings import Setting, read_setting
 from holdfast.target.store import StoreSpec
 from holdfast.target.subjects import split_link
+from holdfast.target.toml_file import read_toml
 
 __all__ = ["KnownFailure", "NodeSpec", "Setting", "Start", "Target", "TargetError", "builtin_path", "load"]
 
@@ -207,12 +207,10 @@ def load(path: Path, catalogue: Catalogue | None = None) -> Target:
 
     `catalogue` is the one that its spec is checked against, if not the built-in one.
     """
-    if not path.is_file():
-        raise TargetError(f"{path}: no such descriptor; `holdfast init SPEC` writes one")
     try:
-        data = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise TargetError(f"{path}: not valid TOML: {error}") from error
+        data = read_toml(path)
+    except ValueError as error:
+        raise TargetError(f"{path}: {error}") from error
     known = catalogue or _catalogue_of(data)
     found = list(schema.problems(data, *((known.sections, known.hooks) if known else ())))
     if known and not found:
