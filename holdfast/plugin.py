@@ -23,7 +23,7 @@ from holdfast.run.collect import pytest_collect_directory, pytest_pycollect_make
 from holdfast.run.option_values import OptionError, refuse_values
 from holdfast.run.options import PYTEST_FLAGS, Option, RunOptions, options
 from holdfast.run.perform import Outcome
-from holdfast.run.plan import PlanError
+from holdfast.run.selection import PlanError
 from holdfast.run.stream import Reporter
 from holdfast.run.suite import SCENARIOS, WALKS
 from holdfast.spec.catalogue import CatalogueError

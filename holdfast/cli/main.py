@@ -18,7 +18,7 @@ from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
 from holdfast.reports.model import StreamError
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import RunOptions
-from holdfast.run.plan import PlanError
+from holdfast.run.selection import PlanError
 from holdfast.spec.catalogue import CatalogueError, builtin_keys
 from holdfast.target.deployment import StartError
 from holdfast.target.descriptor import TargetError

@@ -12,7 +12,7 @@ from holdfast.check.walk.replay import ReplayError
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import FaultEngine, RunOptions
 from holdfast.run.stream import EVENTS
-from holdfast.run.suite import WALKS
+from holdfast.run.suite import WALKS, check_names
 from holdfast.spec.catalogue import CatalogueError, builtin
 from holdfast.target.descriptor import Target, TargetError
 
@@ -25,7 +25,7 @@ def refuse_mistakes(key: str, options: RunOptions) -> None:
     target = options.read_target()
     if target.spec != key:
         raise TargetError(f"{target.file}: a target of {target.spec}, not of {key}")
-    options.selection.check(catalogue)
+    options.selection.check(catalogue, check_names(key) if options.only else ())
     refuse_folder(options.results)
     if options.last_failed:
         refuse_without_failures(options.results or Path())

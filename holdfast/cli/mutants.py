@@ -25,6 +25,7 @@ from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
 from holdfast.run.options import RunOptions
+from holdfast.run.selection import names_row
 from holdfast.run.stream import Reporter, Stream
 from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, builtin_keys
@@ -89,18 +90,21 @@ def _mutant_modules(key: str) -> tuple[str, ...]:
 
 
 def _choose(everyone: list[MutantPlan], options: RunOptions) -> list[MutantPlan]:
-    chosen = [
-        mutant
-        for mutant in everyone
-        if not options.only
-        or any(mutant.id == one or mutant.id.startswith((f"{one}/", f"{one}-")) for one in options.only)
-    ]
+    names = options.selection.names
+    chosen = [mutant for mutant in everyone if not options.only or any(_named(name, mutant.id) for name in names)]
     if not chosen:
-        raise CatalogueError(f"no mutant matches {', '.join(options.only)}")
+        raise CatalogueError(f"no mutant matches {', '.join(options.only)}; see holdfast explain ID")
     if options.sample is None or options.sample >= len(chosen):
         return chosen
     drawn = {mutant.id for mutant in random.Random(options.seed).sample(chosen, options.sample)}
     return [mutant for mutant in chosen if mutant.id in drawn]
+
+
+def _named(name: str, mutant: str) -> bool:
+    """Whether a name means this mutant: the mutant, its row or group, or a pattern of these, in any case."""
+    row, slash, number = name.partition("/")
+    mine, _, its_number = mutant.partition("/")
+    return names_row(row, mine) and (not slash or number in ("*", its_number))
 
 
 class _Collector(Handover):

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 from holdfast.check.walk.order import Order
 from holdfast.check.walk.replay import read
-from holdfast.run.plan import Selection
 from holdfast.run.scheduler import overlap_for
+from holdfast.run.selection import Selection
 from holdfast.spec.catalogue import seconds
 from holdfast.target.descriptor import Target, TargetError, builtin_path, load
 
@@ -60,7 +60,10 @@ class RunOptions:
     catalogue: Annotated[str | None, Flag("insist on this version of the catalogue", "VERSION")] = None
     time_scale: Annotated[float | None, Flag("1 = the spec's own time", "X")] = None
     profile: Annotated[str | None, Flag("wire, store, control or full instead of the descriptor's", "NAME")] = None
-    only: Annotated[tuple[str, ...], Flag("this requirement (AD-RATE-03) or group (AD-RATE) alone", "ID")] = ()
+    only: Annotated[
+        tuple[str, ...],
+        Flag("AD-RATE-03, AD-RATE, AD-RATE-03#2, AD-*-01 or the name of a check; in any case, with commas", "ID"),
+    ] = ()
     level: Annotated[Level | None, Flag("leave weaker requirements out")] = None
     results: Annotated[Path | None, Flag("where events.jsonl and the reports go", "DIR")] = None
     fail_fast: Annotated[bool, Flag("stop at the first failure")] = False

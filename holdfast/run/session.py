@@ -23,7 +23,8 @@ from holdfast.run.jobs import jobs_of
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
 from holdfast.run.perform import Outcome
-from holdfast.run.plan import Plan, PlanError, announced, make_plan, within_budget
+from holdfast.run.plan import Plan, announced, make_plan, within_budget
+from holdfast.run.selection import PlanError
 from holdfast.run.signals import Signals
 from holdfast.run.stream import Stream
 from holdfast.run.suite import checks_of
