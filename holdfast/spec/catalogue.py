@@ -133,6 +133,8 @@ class Catalogue:
     # Sections of a descriptor, and hooks, that only this spec has.
     sections: tuple[OwnSection, ...] = ()
     hooks: tuple[DeclaredHook, ...] = ()
+    # Where a server listens by default, for descriptors to begin with.
+    urls: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Requirement]:
         return iter(self.requirements.values())
@@ -205,6 +207,7 @@ def _read(data: dict[str, Any]) -> tuple[Catalogue, list[str]]:
         limit_formulas={name: formulas[name] for name in formulas.keys() & limits},
         sections=tuple(section for section, _ in sections),
         hooks=tuple(hook for hook, _ in hooks),
+        urls=spec.get("urls", {}),
     )
     problems += timing_problems + limit_problems + document_problems
     problems += [problem for _, found in (*sections, *hooks) for problem in found]

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from holdfast.target.descriptor import Target
 from holdfast.target.given import wrong_file
+from holdfast.target.speaks import speaks_otherwise
 
 _TIMEOUT = 3.0
 _PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}
@@ -15,7 +16,12 @@ _DATAGRAMS = {"udp", "quic", "h3", "wt", "webtransport"}
 
 def not_there(target: Target) -> str | None:
     """Returns what is missing and how to correct it; None if the target is there, with what we need to talk to it."""
-    return no_program(target) or wrong_file(target) or nothing_listens(target)
+    return no_program(target) or wrong_file(target) or not_reached(target)
+
+
+def not_reached(target: Target) -> str | None:
+    """Returns why nobody can talk to the target at its URLs."""
+    return nothing_listens(target) or wrong_scheme(target)
 
 
 def no_program(target: Target) -> str | None:
@@ -43,6 +49,17 @@ def nothing_listens(target: Target) -> str | None:
     if not addresses or any(_accepts(url) for url in addresses):
         return None
     return f"nothing listens at {', '.join(addresses)}: start {target.name}, or mend {key} in {target.file}"
+
+
+def wrong_scheme(target: Target) -> str | None:
+    """Returns None unless a node that others started speaks TLS where its URL says http, or the other way round."""
+    if target.startable:
+        return None
+    for node in target.nodes:
+        for kind, url in node.urls.items():
+            if takes_connections(kind, url) and (problem := speaks_otherwise(url)):
+                return f"[[node]] {node.name} urls {kind}: {problem}, in {target.file}"
+    return None
 
 
 def takes_connections(kind: str, url: str) -> bool:

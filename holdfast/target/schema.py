@@ -24,6 +24,10 @@ class Key:
     shown: bool = False  # `holdfast init` writes it as if it were required
 
 
+# Types in the words of TOML.
+_WORDS: dict[type, str] = {str: "text", int: "a number", float: "a number", list: "a list", dict: "a table"}
+
+
 def _text(doc: str, example: str = "", *, required: bool = False) -> Key:
     return Key((str,), doc, example, required)
 
@@ -198,9 +202,10 @@ def _key_problems(section: str, entry: Mapping[str, Any]) -> Iterator[str]:
     for name, value in entry.items():
         if name not in keys:
             yield f"{name}: no such key{nearest(name, keys)}"
-        elif not isinstance(value, keys[name].types):
-            wanted = " or ".join(kind.__name__ for kind in keys[name].types)
-            yield f"{name}: must be {wanted}, e.g. {keys[name].example or 'see holdfast init'}"
+        elif isinstance(value, bool) or not isinstance(value, keys[name].types):
+            wanted = " or ".join(dict.fromkeys(_WORDS[kind] for kind in keys[name].types))
+            example = f"e.g. {name} = {keys[name].example}" if keys[name].example else "see holdfast init"
+            yield f"{name}: must be {wanted}, {example}"
     for name, key in keys.items():
         if key.required and name not in entry:
             yield f"{name}: missing ({key.doc}), e.g. {name} = {key.example}"
