@@ -269,17 +269,20 @@ def report(folder: Annotated[Path, typer.Argument(help="results folder of a run"
     raise typer.Exit(code)
 
 
-@command(app, judges=True)
+@command(app)
 def diff(
-    before: Annotated[Path, typer.Argument(help="results folder or results.json")],
-    after: Annotated[Path, typer.Argument(help="results folder or results.json")],
+    before: Annotated[Path, typer.Argument(help="results folder or results.json", metavar="BEFORE")],
+    after: Annotated[Path, typer.Argument(help="results folder or results.json", metavar="AFTER")],
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="end with 1 if a row got worse and fails, 2 if it is undecided now")
+    ] = False,
 ) -> None:
-    """Say which rows changed their verdict between two runs."""
-    from holdfast.reports.diff import diff as compare
-    from holdfast.reports.diff import render
-    from holdfast.reports.files import read_results
+    """Say which rows changed their verdict between two runs, and what else differs between them."""
+    from holdfast.cli.diff import compare
 
-    typer.echo(render(compare(read_results(before), read_results(after))))
+    text, code = compare(before, after)
+    typer.echo(text)
+    raise typer.Exit(code if exit_code else 0)
 
 
 command(app, context_settings=FLAGS_ARE_ITS_OWN)(relay)
