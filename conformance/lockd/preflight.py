@@ -12,6 +12,9 @@ from holdfast.conformance.shared.wire import Request
 
 async def look(lockd: Lockd) -> list[str]:
     """Returns which credentials the target took; raises WronglyGiven if it does not know the CA, or the client."""
+    alone = lockd.dialect.lone_node
+    if alone and alone not in lockd.nodes:
+        raise _wrong(lockd, f"[dialect] lone_node: there is no node {alone!r}; there are: {', '.join(lockd.nodes)}")
 
     def issued() -> Identity:
         return lockd.authority.coordinator_client()

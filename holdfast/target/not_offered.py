@@ -47,6 +47,10 @@ def said(reason: str) -> str:
     return f"not offered: {reason}"
 
 
+def _parts(catalogue: Catalogue, row: str) -> int:
+    return len(catalogue.requirements[row].parts)
+
+
 def problems(entries: Mapping[str, object], catalogue: Catalogue) -> Iterator[str]:
     """Yields what is wrong with the section, one sentence each."""
     ids = {row.id for row in catalogue}
@@ -59,5 +63,5 @@ def problems(entries: Mapping[str, object], catalogue: Catalogue) -> Iterator[st
             near = difflib.get_close_matches(row, ids | groups, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "see holdfast requirements"
             yield f"[not_offered] {key}: no requirement or group of {catalogue.key}; {hint}"
-        elif part and int(part) > len(catalogue.requirements[row].parts if row in ids else ()):
+        elif row in ids and "#" in key and not (part.isdecimal() and 1 <= int(part) <= _parts(catalogue, row)):
             yield f"[not_offered] {key}: there is no such part; see holdfast explain {row}"

@@ -6,6 +6,7 @@ credentials of the spec, which only the catalogue and the driver know. Only name
 values mean is up to `descriptor`.
 """
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -171,7 +172,7 @@ def problems(
             yield from of_spec[section].problems(content)
             continue
         if section not in SECTIONS:
-            yield f"[{section}]: no such section{nearest(section, [*SECTIONS, *of_spec])}"
+            yield f"[{section}]: no such section{nearest(section, dict.fromkeys([*SECTIONS, *of_spec]))}"
             continue
         entries = content if section == "node" else [content]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -182,7 +183,9 @@ def problems(
             yield from (f"{where} {problem}" for problem in _key_problems(section, entry))
         if section in HOOK_SECTIONS:
             yield from _unknown_hooks(section, content, hooks)
-    yield from (f"[{name}]: missing; {SECTION_DOC[name]}" for name in ("target", "node") if name not in data)
+    for name in ("target", "node"):
+        if name not in data and not difflib.get_close_matches(name, data.keys() - SECTIONS.keys(), n=1):
+            yield f"[{name}]: missing; {SECTION_DOC[name]}"
     yield from (problem for name in of_spec.keys() - data.keys() for problem in of_spec[name].problems({}))
 
 

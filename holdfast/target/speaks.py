@@ -10,7 +10,8 @@ import ssl
 from urllib.parse import urlsplit
 
 _TIMEOUT = 2.0
-_TLS_ALERT, _OF_TLS = 0x15, b"\x16\x15"
+_ALERT, _HANDSHAKE = b"\x15", b"\x16"
+_OF_TLS = (_ALERT, _HANDSHAKE)
 _REQUEST = b"HEAD / HTTP/1.1\r\nHost: holdfast\r\nConnection: close\r\n\r\n"
 # What servers of the field answer in clear text on their TLS port.
 _MEANT_TLS = (b"HTTP request to an HTTPS server", b"plain HTTP request was sent to HTTPS port")
@@ -35,6 +36,12 @@ def speaks_otherwise(url: str) -> str:
 
 def _takes_tls(place: tuple[str, int]) -> bool:
     """False only if the answer to a TLS handshake is certainly none of TLS."""
+    first = _asked(place, _hello(), 1)
+    return not first or first in _OF_TLS
+
+
+def _hello() -> bytes:
+    """The first message of a TLS handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -42,13 +49,14 @@ def _takes_tls(place: tuple[str, int]) -> bool:
     hello = context.wrap_bio(incoming, outgoing, server_hostname=None)
     with contextlib.suppress(ssl.SSLWantReadError):
         hello.do_handshake()
-    first = _asked(place, outgoing.read(), 1)
-    return not first or first in _OF_TLS
+    return outgoing.read()
 
 
 def _wants_tls(place: tuple[str, int]) -> bool:
-    answer = _asked(place, _REQUEST, 512)
-    return answer[:1] == bytes([_TLS_ALERT]) or any(words in answer for words in _MEANT_TLS)
+    """Some say so, others only hang up; of these a handshake tells."""
+    if answer := _asked(place, _REQUEST, 512):
+        return answer[:1] == _ALERT or any(words in answer for words in _MEANT_TLS)
+    return _asked(place, _hello(), 1) == _HANDSHAKE
 
 
 def _asked(place: tuple[str, int], question: bytes, longest: int) -> bytes:
@@ -57,5 +65,5 @@ def _asked(place: tuple[str, int], question: bytes, longest: int) -> bytes:
         connection.sendall(question)
         try:
             return connection.recv(longest)
-        except TimeoutError:
+        except OSError:
             return b""

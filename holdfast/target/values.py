@@ -29,7 +29,12 @@ def problems(data: Mapping[str, Any], catalogue: Catalogue, example: Mapping[str
     for number, entry in enumerate(data["node"], 1):
         where = f"[[node]] {entry.get('name') or next(iter(entry.get('names', ())), number)}"
         yield from (f"{where} {problem}" for problem in _node_problems(entry, data, example))
+    if not data["target"]["name"].strip():
+        yield '[target] name: empty; write what the report is to call it, e.g. name = "my server"'
     yield from _observe_problems(data.get("observe", {}), data["node"])
+    yield from _type_problems("[observe] keys", data.get("observe", {}).get("keys", {}), str, "text")
+    yield from _type_problems("[links] proxies", data.get("links", {}).get("proxies", {}), str, "the name of a proxy")
+    yield from _type_problems("[harness] ports", data.get("harness", {}).get("ports", {}), int, "a port")
     yield from _url_problems("[links] toxiproxy", data.get("links", {}).get("toxiproxy"))
     yield from _timing_problems(data.get("timings", {}), catalogue)
     for where, table in (("[limits]", data.get("limits", {})), ("[scaled] limits", _scaled(data))):
@@ -65,7 +70,12 @@ def _node_problems(entry: Mapping[str, Any], data: Mapping[str, Any], example: M
             yield f"urls {kind}: {problem}"
         elif kind not in known and not _mentioned(kind, said) and (meant := _misspelt(kind, known)):
             yield f"urls {kind}: no check uses such a URL; did you mean {meant!r}?"
+    yield from _type_problems("env", entry.get("env", {}), str | int | float, "text or a number")
     yield from _start_problems(entry.get("start"))
+
+
+def _type_problems(where: str, table: Mapping[str, Any], kinds: Any, word: str) -> Iterator[str]:
+    yield from (f"{where} {name}: must be {word}" for name, value in table.items() if not isinstance(value, kinds))
 
 
 def _another_scheme(kind: str, url: str) -> str:
@@ -86,7 +96,9 @@ def _start_problems(start: Any) -> Iterator[str]:
     except ValueError as error:
         yield f"start: {start!r} is no command ({error})"
         return
-    if words is not None and not words:
+    if isinstance(words, dict) and str(words.get("python", ":")).count(":") != 1:
+        yield f'start: python = {words["python"]!r} names no function; write "package.module:function"'
+    elif words is not None and not words:
         yield 'start: empty; write the command that starts the node, e.g. start = "node server.js"'
 
 
