@@ -164,6 +164,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     try:
         chosen = checks.plan({check_id(item): spec for item in everything if (spec := _spec(item))}, deselected)
     except PlanError as error:
+        if any(isinstance(plugin, Handover) for plugin in config.pluginmanager.get_plugins()):
+            pytest.exit(str(error), returncode=2)  # `holdfast run` says it in its own words
         raise pytest.UsageError(str(error)) from error
     out = [item for item in items if check_id(item) not in chosen]
     items[:] = [item for item in items if check_id(item) in chosen]

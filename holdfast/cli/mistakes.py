@@ -4,7 +4,9 @@ What is wrong whatever the target is (a negative number, no duration) is refused
 """
 
 import json
+import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast import rooms
@@ -12,9 +14,11 @@ from holdfast.check.walk.replay import ReplayError
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import FaultEngine, RunOptions
 from holdfast.run.stream import EVENTS
-from holdfast.run.suite import WALKS, check_names
+from holdfast.run.suite import SCENARIOS, WALKS, check_names
 from holdfast.spec.catalogue import CatalogueError, builtin
 from holdfast.target.descriptor import Target, TargetError
+
+_SCENARIO = re.compile(r"test_([a-z]+)0*(\d+)_")
 
 
 def refuse_mistakes(key: str, options: RunOptions) -> None:
@@ -33,6 +37,22 @@ def refuse_mistakes(key: str, options: RunOptions) -> None:
         _refuse_walk_mistakes(key, options)
     if options.scenarios:
         _refuse_chaos_mistakes(target, options)
+
+
+def refuse_scenarios(keys: Sequence[str], names: Sequence[str]) -> None:
+    """Raises CatalogueError for a scenario that none of these specs has."""
+    there = {builtin(key).key: scenario_names(key) for key in keys}
+    for name in names:
+        if not any(name.upper() in mine for mine in there.values()):
+            known = "; ".join(f"{key} has {', '.join(mine)}" for key, mine in there.items())
+            raise CatalogueError(f"{name}: no such scenario; {known}")
+
+
+def scenario_names(key: str) -> list[str]:
+    """The scenarios of a spec as users write them: C3 for `test_c03_…`."""
+    found = (_SCENARIO.match(check.rpartition("::")[2]) for check in check_names(f"{key}/{SCENARIOS}"))
+    numbers = sorted({(match[1].upper(), int(match[2])) for match in found if match})
+    return [f"{letter}{number}" for letter, number in numbers]
 
 
 def _refuse_walk_mistakes(key: str, options: RunOptions) -> None:

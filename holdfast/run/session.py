@@ -69,7 +69,8 @@ class CheckSession:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
         self._plan.narrowed = narrowed(options, left_out, budget=bool(self._plan.left_out))
         if not self._plan.rows:
-            raise PlanError("no requirement is left to run; holdfast requirements lists what there is")
+            profile = self.target.profile
+            raise PlanError(f"no requirement is left to run in profile {profile}; see holdfast requirements")
         return frozenset(self._plan.checks)
 
     def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:

@@ -33,6 +33,11 @@ MISTAKES = [
     (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
     (["explain"], "Missing argument 'ID'; see holdfast explain --help"),
     (["diff", "here", "there"], "here: No such file or directory"),
+    (
+        ["report", "here"],
+        "here/events.jsonl: there is no such file; name the folder that a run has written its results to",
+    ),
+    (["serve", "lockd", "--violate", "tc-x"], "TC-X: no mutant of lockd; write it as ID/n, e.g. TC-AUTH-01/1"),
 ]
 
 
