@@ -2,8 +2,8 @@
 
 A name may be written in any case, with `*` and `?` for what is left open, several in one word with commas:
 
-    AD-RATE-03      a requirement            AD-RATE-03#2    one part of it
-    AD-RATE         a group of them          AD-*-01         whatever fits
+    XX-RATE-03      a requirement            XX-RATE-03#2    one part of it
+    XX-RATE         a group of them          XX-*-01         whatever fits
     test_a_token_is_used_up, or "a token is used up"         a check, by its function or its title
 
 Names of requirements go first. Of a row that is chosen by a part or by a check, the other checks are left out, and the
