@@ -10,6 +10,7 @@ from holdfast.target.speaks import speaks_otherwise
 
 _TIMEOUT = 3.0
 _PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}
+_STORES = ("redis", "rediss")
 # Names of URLs, or their schemes, that mean UDP.
 _DATAGRAMS = {"udp", "quic", "h3", "wt", "webtransport"}
 
@@ -20,8 +21,16 @@ def not_there(target: Target) -> str | None:
 
 
 def not_reached(target: Target) -> str | None:
-    """Returns why nobody can talk to the target at its URLs."""
-    return nothing_listens(target) or wrong_scheme(target)
+    """Returns why nobody can talk to the target at its URLs, or look into its store."""
+    return nothing_listens(target) or wrong_scheme(target) or no_store(target)
+
+
+def no_store(target: Target) -> str | None:
+    """Returns None if the Redis that the checks are to look into takes connections, or is started by Holdfast."""
+    url = str(target.observe.get("redis") or "{")
+    if "{" in url or urlsplit(url).scheme not in _STORES or _accepts(url):
+        return None
+    return f"nothing listens at {url}: start the Redis of {target.name}, or mend [observe] redis in {target.file}"
 
 
 def no_program(target: Target) -> str | None:

@@ -2,6 +2,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,9 @@ def test_a_target_without_urls_is_there_if_its_redis_is(tmp_path: Path) -> None:
 
 
 def test_a_target_that_only_takes_datagrams_can_not_be_asked(tmp_path: Path) -> None:
-    assert not_there(attached(tmp_path, 'urls = { wt = "https://127.0.0.1:1" }', 1)) is None
+    with socket.create_server(("127.0.0.1", 0)) as store:
+        only = attached(tmp_path, 'urls = { wt = "https://127.0.0.1:1" }', store.getsockname()[1])
+        assert not_there(only) is None
     said = not_there(attached(tmp_path, 'urls = { wt = "https://127.0.0.1:1", http = "http://127.0.0.1:1" }', 1))
     assert said
     assert "nothing listens at http://127.0.0.1:1:" in said
@@ -119,3 +122,18 @@ def test_the_wrong_scheme_is_told_with_its_key(tmp_path: Path) -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         told = not_there(attached(tmp_path, f'urls = {{ https = "https://127.0.0.1:{port}" }}', port)) or ""
     assert told.startswith(f"[[node]] a urls https: https://127.0.0.1:{port} speaks no TLS; write http://")
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with answering(b"HTTP/1.1 200 OK\r\n\r\n") as port, socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening, so that no other process does
+        redis = f"redis://127.0.0.1:{taken.getsockname()[1]}/0"
+        target = attached(tmp_path, 'urls = { http = "http://127.0.0.1:1" }', port)
+        lost = replace(target, observe={"redis": redis}, nodes=(replace(target.nodes[0], urls=reached(port)),))
+        assert (not_there(lost) or "").startswith(f"nothing listens at {redis}: start the Redis of mine, or mend")
+        ours = replace(lost, observe={"redis": "{redis}"})
+        assert not_there(ours) is None
+
+
+def reached(port: int) -> dict[str, str]:
+    return {"http": f"http://127.0.0.1:{port}"}
