@@ -24,6 +24,21 @@ def test_a_commit_always_gets_the_same_sample_and_another_seed_another_one(monke
     assert ci.toxiproxy(3, KEYS) == ci.toxiproxy(3, KEYS)
 
 
+def test_in_time_every_suite_and_scenario_speaks_in_dialects_beside_another_suite_under_exec() -> None:
+    met = {(words[0], words[1]) for number in range(10) for words in ci.stranger(number, KEYS)}
+    assert met == {(kind, key) for kind in ("run", "chaos") for key in KEYS}
+    named = {
+        (words[1], each)
+        for number in range(60)
+        for words in ci.stranger(number, KEYS)
+        for each in words[2:]
+        if each in ci.scenarios(words[1])
+    }
+    assert named == {(key, each) for key in KEYS for each in ci.scenarios(key)}
+    for number in range(10):
+        assert {words[1] for words in ci.stranger(number, KEYS)} != {words[1] for words in ci.launched(number, KEYS)}
+
+
 def test_in_time_every_scenario_runs_on_toxiproxy_and_every_suite_under_exec(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ci, "find_toxiproxy", lambda: "toxiproxy-server")
     drawn = {
@@ -43,7 +58,7 @@ def test_every_named_scenario_is_found() -> None:
         assert len(ci.scenarios(key)) == len(named) > 0
 
 
-@pytest.mark.parametrize("part", ["mutants", "storms", "stranger", "nightly"])
+@pytest.mark.parametrize("part", ["mutants", "storms", "nightly"])
 def test_no_spec_is_left_out(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ci, "find_toxiproxy", lambda: "toxiproxy-server")
     assert set(KEYS) <= {words[1] for words in ci.PARTS[part](1, KEYS)}

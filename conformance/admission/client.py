@@ -209,11 +209,12 @@ class Admission(HttpDriver[Answer]):
     async def warm(self, nodes: Sequence[str], count: int) -> None:
         """Opens this many connections to each node: each carries one harmless call, all of them at the same time.
 
-        A node that has just started may ask to come back later; afterwards it serves, and what it says is judged.
+        A node that has just started may ask to come back later; afterwards it serves, and what it says is judged. The
+        call has a bearer, because without one a node may refuse it before it knows whether it can serve.
         """
-        call = wire.queue_status("i-nobody-registered", str(uuid.uuid4()))
+        call, headers = wire.queue_status("i-nobody-registered", str(uuid.uuid4())), _bearer(self.user())
         urls = [self.url(node) for node in nodes for _ in range(count)]
-        calls = [partial(self.patiently, partial(self._send, url, call, {})) for url in urls]
+        calls = [partial(self.patiently, partial(self._send, url, call, headers)) for url in urls]
         await self.parallel(calls, at_once=len(urls))
 
     async def restart(self, node: str, **settings: str) -> Moment:

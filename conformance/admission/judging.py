@@ -3,15 +3,8 @@
 from collections.abc import Iterable
 
 from holdfast.check.acts import judged
-from holdfast.check.finding import Finding
+from holdfast.check.finding import Finding, demand
 from holdfast.conformance.admission.sockets import Socket
-
-
-def demand(holds: object, expected: str, seen: str, why: str = "") -> None:
-    """Raises Finding unless it holds; both sides are told as sentences."""
-    judged()
-    if not holds:
-        raise Finding([expected], seen, why)
 
 
 def none_of(found: Iterable[object], what: str, why: str = "") -> None:

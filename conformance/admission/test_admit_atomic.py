@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import UUID, refused
 from holdfast.conformance.shared.monitor import atomic_groups
@@ -54,9 +53,8 @@ async def _refuse_both(keys: Keys, arena: Instance, outdated: Character, suspend
 
 def _identical(before: dict[str, Any], after: dict[str, Any]) -> None:
     moved = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-    if moved:
-        seen = "; ".join(f"{key}: {before.get(key, 'nothing')} became {after.get(key, 'nothing')}" for key in moved)
-        raise Finding(["session:* and queue:* as before the refusal"], seen)
+    seen = "; ".join(f"{key}: {before.get(key, 'nothing')} became {after.get(key, 'nothing')}" for key in moved)
+    demand(not moved, "session:* and queue:* as before the refusal", seen)
 
 
 @verifies("AD-ADMIT-04", part=2, isolation="quiet")
@@ -121,9 +119,8 @@ async def _whole_or_none(keys: Keys, arena: Instance, people: Sequence[Character
     recorded = {session for session, there in zip(known, found, strict=True) if there}
     traces = (set(members), {session for session in marked if session}, recorded)
     half = set.union(*traces) - set.intersection(*traces)
-    if half:
-        seen = [_traces(session, *traces) for session in sorted(half)[:5]]
-        raise Finding(["id in the instance's set, character's marker and record, or none of them"], "; ".join(seen))
+    seen = "; ".join(_traces(session, *traces) for session in sorted(half)[:5])
+    demand(not half, "id in the instance's set, character's marker and record, or none of them", seen)
 
 
 async def _recorded(keys: Keys) -> list[str]:

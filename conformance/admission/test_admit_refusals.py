@@ -5,12 +5,12 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import REASONS, Answer, client_error, place, queued, refused, success
 from holdfast.conformance.shared.wire import Request, status
 

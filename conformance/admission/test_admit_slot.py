@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import UUID, Answer, queued, refused, same_id, success
 
 PLACES = 3

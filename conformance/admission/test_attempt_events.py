@@ -6,12 +6,12 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-from holdfast.check.finding import Absent, Inconclusive, expect
+from holdfast.check.finding import Absent, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.wire import Answer, epoch_ms, refused, whole
 from holdfast.conformance.shared.wire import moment

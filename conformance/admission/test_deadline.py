@@ -2,14 +2,14 @@
 
 import json
 
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import during_stall, in_time
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, place, queued, refused, success, timed_out, unavailable
 

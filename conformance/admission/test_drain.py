@@ -3,7 +3,7 @@
 import asyncio
 from functools import partial
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import PARALLEL, Admission, Held, Instance
@@ -143,9 +143,9 @@ async def _drain_amid(arena: Instance, waiting: Character, crowd: list[Character
     depth = (await arena.status(waiting, node=swift)).depth or 0
     answers = await attempts
     now = (await arena.status(waiting, node=swift)).depth
-    if now is None or now > depth:
-        shown = ", ".join(answer.describe() for answer in answers)
-        raise Finding([f"depth {depth}, as at the acknowledgement"], f"depth {now}; answers to the newcomers: {shown}")
+    shown = ", ".join(answer.describe() for answer in answers)
+    same, seen = f"depth {depth}, as at the acknowledgement", f"depth {now}; answers to the newcomers: {shown}"
+    demand(now is not None and now <= depth, same, seen)
 
 
 @verifies("AD-DRAIN-04")

@@ -5,13 +5,12 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from holdfast.check.finding import Unsafe, expect
+from holdfast.check.finding import Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.faults import in_time, redis_down, service_back, stalled
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.limiter import same_hint
 from holdfast.conformance.admission.wire import (
     Answer,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.judging import demand, none_of, turned_down
+from holdfast.conformance.admission.judging import none_of, turned_down
 from holdfast.conformance.admission.wire import place, queued, refused, same_id, success, turned_away
 from holdfast.conformance.shared.monitor import Command
 from holdfast.conformance.shared.wire import Request, status

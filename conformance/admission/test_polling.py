@@ -5,12 +5,12 @@ import json
 import math
 from collections.abc import Sequence
 
-from holdfast.check.finding import Finding, NotApplicable, expect
+from holdfast.check.finding import Finding, NotApplicable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.limiter import owner_of_count
 from holdfast.conformance.admission.sockets import Frame

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Finding, Unsafe, expect
+from holdfast.check.finding import Finding, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import Answer, place, same_id
 
 PLACES, LINE = 5, 100
@@ -84,6 +84,13 @@ async def _leave_all(arena: Instance, inside: Sequence[tuple[Character, str]], n
     return await arena.admission.burst(calls, nodes=nodes)
 
 
+async def _leave_again(arena: Instance, inside: Sequence[tuple[Character, str]]) -> None:
+    """Leaves once more, for those whose leave the kill cut off; a node that has just started may ask for patience."""
+    admission = arena.admission
+    leaves = [partial(arena.leave, session, character) for character, session in inside]
+    await admission.parallel([partial(admission.patiently, leave) for leave in leaves])
+
+
 async def _line(arena: Instance, length: int) -> list[Character]:
     """Enqueues fresh characters at once; returns them in the order of the places they were given."""
     people = await arena.admission.characters(length)
@@ -123,7 +130,7 @@ async def test_a_node_killed_in_promotions_loses_nobody(admission: Admission, T:
         await admission.kill(victim)
         await leaves
         await admission.restart(victim)
-        await _leave_all(arena, inside, admission.nodes)  # once more, for those whose leave the kill cut off
+        await _leave_again(arena, inside)
         inside = await _moved_in(arena, line, T)
         line = [character for character in line if character not in {mover for mover, _ in inside}]
     await _the_rest_moved_up(arena, line)

@@ -4,13 +4,12 @@ import asyncio
 import time
 from statistics import median
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, place, queued, refused
 from holdfast.conformance.shared.wire import moment, status
 

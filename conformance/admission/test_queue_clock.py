@@ -1,12 +1,11 @@
 """Nodes whose clocks differ (seed Risks & Mitigations, clock skew): Redis server time decides."""
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, locked, queued, success
 from holdfast.conformance.shared.wire import moment
 

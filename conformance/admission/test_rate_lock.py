@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.limiter import expect_locked, in_one_window, same_hint
 from holdfast.conformance.admission.wire import Answer, locked, place, refused, success
 from holdfast.conformance.shared.wire import moment, status

@@ -4,18 +4,18 @@ import itertools
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, Unsafe, expect
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.limiter import expect_locked, in_one_window, owner_of_count
 from holdfast.conformance.admission.wire import Answer, locked, refused, success
 
 BURST = 50
 FURTHER_USERS = 20
 CROWD = 100
+MOST_UNANSWERED = 0.1
 
 
 @verifies("AD-RATE-04")
@@ -96,11 +96,15 @@ async def test_of_many_failures_over_all_nodes_five_a_user_are_evaluated(admissi
 async def _failures_at_once(
     admission: Admission, arena: Instance, characters: Sequence[Character], nodes: Sequence[str]
 ) -> list[Answer]:
-    """Makes a burst of failures by each character, through the nodes in turn; returns the answers user by user."""
+    """Makes a burst of failures by each character, through the nodes in turn; returns the answers user by user.
+
+    A server may close an idle connection at any moment, so a few attempts may go unanswered; most must not.
+    """
     who = [character for character in characters for _ in range(BURST)]
     calls = [partial(arena.fail, character, node=node) for character, node in zip(who, itertools.cycle(nodes))]
     answers = await admission.burst(calls, nodes=nodes, at_once=BURST * len(nodes))
-    if missing := sum(not answer.answered for answer in answers):
+    missing = sum(not answer.answered for answer in answers)
+    if missing > MOST_UNANSWERED * len(answers):
         raise Inconclusive(f"{missing} of {len(answers)} simultaneous attempts got no answer")
     return answers
 
@@ -109,7 +113,8 @@ def _at_most_the_limit_evaluated(T: SpecTime, answers: Sequence[Answer]) -> None
     in_one_window(T, answers)
     limit, seen = T.count("rate_failures"), outcomes(answers)
     throttled = sum(locked().matches(answer) for answer in answers)
-    evaluated = seen.get("VERSION_MISMATCH", 0)
-    if evaluated > limit:
-        raise Unsafe([f"at most {limit} of {BURST} simultaneous failures evaluated"], tally(seen))
-    demand(evaluated + throttled == BURST, "429 RATE_LIMITED to all beyond the limit", tally(seen))
+    evaluated, missing = seen.get("VERSION_MISMATCH", 0), sum(not answer.answered for answer in answers)
+    most = f"at most {limit} of {BURST} simultaneous failures evaluated"
+    demand(evaluated <= limit, most, tally(seen), unsafe=True)
+    answered = evaluated + throttled == BURST - missing
+    demand(answered, "429 RATE_LIMITED to all beyond the limit", tally(seen))

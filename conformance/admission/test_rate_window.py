@@ -4,13 +4,12 @@ import email.utils
 import math
 from collections.abc import Sequence
 
-from holdfast.check.finding import Finding, Inconclusive, NotObservable, expect
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.limiter import expect_locked, owner_of_count
 from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import moment

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from holdfast.check.finding import Absent, expect
+from holdfast.check.finding import Absent, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, served
+from holdfast.conformance.admission.judging import served
 from holdfast.conformance.admission.wire import Answer, epoch_ms, place, queued, refused, same_id, success
 from holdfast.conformance.shared.wire import moment, status
 

@@ -3,13 +3,13 @@
 import asyncio
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, Unsafe, expect
+from holdfast.check.finding import Finding, Inconclusive, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment, samples_needed
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, served
+from holdfast.conformance.admission.judging import served
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer, refused, same_id, success, timed_out
 
@@ -122,8 +122,8 @@ async def test_nearly_all_reconnects_within_the_life_of_the_token_succeed(admiss
     for _ in range(WAVES):
         back = await _drop_and_come_back(arena, T, samples_needed(least, misses=missed) - tried)
         tried, missed = tried + len(back) - back.count(None), missed + back.count(False)
-        if missed > MISSES_TOLERATED:
-            raise Finding([f"at least {least:.0%} of the reconnects succeed"], f"{missed} of {tried} failed")
+        wanted, seen = f"at least {least:.0%} of the reconnects succeed", f"{missed} of {tried} failed"
+        demand(missed <= MISSES_TOLERATED, wanted, seen)
         if tried >= samples_needed(least, misses=missed):
             return
     raise Inconclusive(f"{tried} drops with {missed} misses are too few to show {least:.0%}")

@@ -4,13 +4,13 @@ import itertools
 import uuid
 from functools import partial
 
-from holdfast.check.finding import Finding, Unsafe, expect
+from holdfast.check.finding import Finding, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import UUID4, Answer, client_error, epoch_ms, refused, same_id, success
 from holdfast.conformance.shared.wire import moment
 

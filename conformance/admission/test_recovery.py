@@ -3,7 +3,7 @@
 import asyncio
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, NotObservable, Unsafe, expect
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
@@ -180,8 +180,8 @@ async def test_an_empty_redis_does_not_oversell(admission: Admission, T: SpecTim
     for times in (1, 1.5, 2):
         await T.sleep_until(back, times * T.recovery, "the nodes to put it right")
         open_now = sum(held.socket.open_now for held in playing)
-        if open_now > 2:
-            raise Unsafe(["at most 2 open sockets"], f"{open_now}", f"{times:g} x recovery after the restart")
+        when = f"{times:g} x recovery after the restart"
+        demand(open_now <= 2, "at most 2 open sockets", f"{open_now}", when, unsafe=True)
 
 
 @verifies("AD-OUT-05", part=2, isolation="disruptive", waits="2*recovery")

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
-from holdfast.check.finding import NotObservable, Unsafe, expect
+from holdfast.check.finding import NotObservable, Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of, turned_down
+from holdfast.conformance.admission.judging import none_of, turned_down
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.wire import UUID, client_error, locked, place, refused, same_id, success
 from holdfast.conformance.shared.monitor import Command, changes, members_after

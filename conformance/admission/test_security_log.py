@@ -4,12 +4,12 @@ import json
 import uuid
 from typing import Any
 
-from holdfast.check.finding import Absent, Finding, Inconclusive, expect
+from holdfast.check.finding import Absent, Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import UUID, Answer, refused, success
 from holdfast.conformance.shared.wire import moment
 

@@ -4,12 +4,12 @@ import json
 import uuid
 from collections.abc import Awaitable, Callable
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, tally
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import Answer, refused, same_id
 from holdfast.conformance.shared.wire import moment
 

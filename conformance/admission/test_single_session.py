@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, Unsafe, expect
+from holdfast.check.finding import Inconclusive, Unsafe, demand, expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand, none_of, served
+from holdfast.conformance.admission.judging import none_of, served
 from holdfast.conformance.admission.wire import Answer, refused
 
 AT_ONCE = 60

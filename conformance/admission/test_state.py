@@ -3,12 +3,11 @@
 import socket
 from functools import partial
 
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable, NotObservable, expect
+from holdfast.check.finding import Finding, Inconclusive, NotApplicable, NotObservable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, outcomes, tally
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import locked, place, queued, refused, success
 from holdfast.conformance.shared.wire import status
 from holdfast.target.deployment import Sink

@@ -1,9 +1,8 @@
 """Version gating (seed §6 Version Gating Lookup): one required build, compared as an opaque string."""
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import status
 

@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable
 from typing import ClassVar, TypeVar
 
 from holdfast.check.context import Context
-from holdfast.check.finding import Finding, NotObservable, expect
+from holdfast.check.finding import Finding, NotObservable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.caller import Caller
 from holdfast.conformance.lockd.identities import Identity
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.views import Views, two_in_one_term
 from holdfast.conformance.lockd.wire import Answer, Leader
 from holdfast.conformance.shared.wire import Request
@@ -116,13 +116,13 @@ class Lockd(Caller):
     async def lists(self, node: str, *endpoints: str, why: str) -> list[str]:
         """Raises Finding unless all of these are in the node's member list; returns the list."""
         seen = await self.members(node)
-        require(set(endpoints) <= set(seen), f"{names(endpoints)} in the list of {node}", names(seen), why)
+        demand(set(endpoints) <= set(seen), f"{names(endpoints)} in the list of {node}", names(seen), why)
         return seen
 
     async def lacks(self, node: str, *endpoints: str, why: str) -> list[str]:
         """Raises Finding if one of these is in the node's member list; returns the list."""
         seen = await self.members(node)
-        require(not set(endpoints) & set(seen), f"no {names(endpoints)} in the list of {node}", names(seen), why)
+        demand(not set(endpoints) & set(seen), f"no {names(endpoints)} in the list of {node}", names(seen), why)
         return seen
 
     async def registered(self, node: str | None = None) -> dict[str, wire.Backend]:
@@ -265,7 +265,7 @@ class Lockd(Caller):
         found = next((node for node in self.nodes if self.endpoint(node) == endpoint), "")
         with self.context.arranging("TC-ELECT-04"):
             ends = names(self.endpoint(node) for node in self.nodes)
-            require(found, f"one of {ends}", endpoint, "the leader's endpoint")
+            demand(found, f"one of {ends}", endpoint, "the leader's endpoint")
         return found
 
     def moment_of(self, wall_ms: float) -> Moment:

@@ -6,21 +6,15 @@ themselves.
 
 from collections.abc import Iterable
 
-from holdfast.check.finding import Finding
+from holdfast.check.finding import demand
 from holdfast.conformance.lockd.wire import Leader
 from holdfast.conformance.shared.stub import Call
 
 
-def require(holds: object, expected: str, seen: str, why: str = "") -> None:
-    """Raises Finding with these words unless it holds."""
-    if not holds:
-        raise Finding([expected], seen, why)
-
-
-def require_none(calls: Iterable[Call], expected: str, why: str = "") -> None:
+def demand_none(calls: Iterable[Call], expected: str, why: str = "") -> None:
     """Raises Finding that shows the calls, if there are any."""
     found = list(calls)
-    require(not found, expected, told(found), why)
+    demand(not found, expected, told(found), why)
 
 
 def told(calls: Iterable[Call]) -> str:
@@ -35,7 +29,7 @@ def shown(leader: Leader | None) -> str:
 def same_leader(seen: Leader | None, wanted: Leader, why: str) -> None:
     """Raises Finding unless this is the wanted leader in the wanted term; its lease may have another end."""
     held = seen is not None and (seen.id, seen.term) == (wanted.id, wanted.term)
-    require(held, f"leader {wanted.id} in term {wanted.term}", shown(seen), why)
+    demand(held, f"leader {wanted.id} in term {wanted.term}", shown(seen), why)
 
 
 def names(endpoints: Iterable[str]) -> str:

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Finding, Inconclusive, NotObservable, Unsafe, expect
+from holdfast.check.finding import Finding, Inconclusive, NotObservable, Unsafe, demand, expect
 from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, shown
+from holdfast.conformance.lockd.judge import shown
 from holdfast.conformance.lockd.wire import Leader, participant, refused
 from holdfast.target.deployment import Link
 
@@ -33,7 +33,7 @@ async def nobody_leads(lockd: Lockd, node: str, since: Moment) -> None:
         asked = time.monotonic()
         leader = await lockd.valid_leader(node)
         if asked < since.lo + T.no_leader_until:
-            require(leader is None, f"no leader at {node} without a quorum", shown(leader))
+            demand(leader is None, f"no leader at {node} without a quorum", shown(leader))
 
     left = since.lo + T.no_leader_until - time.monotonic()
     await lockd.throughout(nobody, left, "no leader without a quorum")

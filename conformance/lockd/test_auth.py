@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
@@ -13,7 +13,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Authority, Identity
-from holdfast.conformance.lockd.judge import names, require, require_none
+from holdfast.conformance.lockd.judge import demand_none, names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import no_handshake, ok, refused
@@ -142,7 +142,7 @@ async def _refuses_to_start(lockd: Lockd, node: str, peer: str, mistake: str) ->
         raise Finding(["an end with an error"], ending or "the node serves", f"{mistake}, --join {me},{peer}")
     lockd.T.at_most("startup_exit_max", since=Moment(seen.lo, seen.lo), seen=lockd.T.now(), what="the refusal")
     plain = await lockd.call(Request("GET", lockd.dialect.health), url=_plain(lockd, node))
-    require(not plain.answered, "no server at its port in clear text", plain.describe())
+    demand(not plain.answered, "no server at its port in clear text", plain.describe())
 
 
 MISTAKES = pytest.mark.parametrize("mistake", ["no mTLS", "no node-id", "no mTLS, no auth"])
@@ -157,7 +157,7 @@ async def test_a_join_list_with_others_needs_mtls_and_a_node_id(lockd: Lockd, mi
     since = lockd.T.now()
     await _refuses_to_start(lockd, node, spy.endpoint, mistake)
     late = [call for call in spy.got(wire.ANNOUNCE, since=since) if call.node_id != lockd.node_id(node)]
-    require_none(late, "no announce without an identity")
+    demand_none(late, "no announce without an identity")
 
 
 @MISTAKES
@@ -177,9 +177,9 @@ async def test_without_mtls_a_lone_node_leads_under_a_stable_name(lockd: Lockd) 
     first = _plain(lockd, node)
     second = lockd.closed_port().replace("https://", "http://", 1)
     seen = [await _plain_leader(lockd, node, url) for url in (first, first, second)]
-    require(seen[0], "a leader_id without mTLS", "an empty one")
+    demand(seen[0], "a leader_id without mTLS", "an empty one")
     expect(seen[1], seen[0], why="leader_id after a restart on the same port")
-    require(seen[2] != seen[0], "another leader_id on another port: a hash of the endpoint", seen[2])
+    demand(seen[2] != seen[0], "another leader_id on another port: a hash of the endpoint", seen[2])
     before = (await lockd.call(wire.members(), url=second)).endpoints
     for request in (wire.announce(nowhere(1)), wire.leave(), wire.leave(lockd.dialect.guard)):
         expect(await lockd.call(request, url=second), refused("tc_cluster_identity_missing"), why=request.path)

@@ -2,10 +2,11 @@
 
 import time
 
+from holdfast.check.finding import demand
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.spy_cluster import spy_members
 
 
@@ -21,7 +22,7 @@ async def test_a_silent_member_stays_until_its_lease_ends(lockd: Lockd, T: SpecT
         seen = await lockd.members(node)
         if (left := expiry.lo - time.monotonic()) > 0:
             why = f"{left:.1f} s before its lease ends"
-            require(spy.endpoint in seen, f"{spy.endpoint} in the list of {node}", names(seen), why)
+            demand(spy.endpoint in seen, f"{spy.endpoint} in the list of {node}", names(seen), why)
 
     await lockd.throughout(listed, expiry.lo - T.clock_slack - time.monotonic(), "the silent member")
     await T.sleep_until(expiry, T.clock_slack, "the end of its lease")
@@ -39,7 +40,7 @@ async def test_a_killed_node_stays_until_its_lease_ends(lockd: Lockd, T: SpecTim
             seen = await lockd.members(node)
             if time.monotonic() < killed.lo + T.leader_ttl:
                 why = "the lease of the killed node is live"
-                require(lockd.endpoint(a) in seen, f"{lockd.endpoint(a)} in the list of {node}", names(seen), why)
+                demand(lockd.endpoint(a) in seen, f"{lockd.endpoint(a)} in the list of {node}", names(seen), why)
 
     await lockd.throughout(listed, T.leader_ttl - T.clock_slack, "the killed node")
 

@@ -3,12 +3,12 @@
 import time
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, NotObservable, expect
+from holdfast.check.finding import Inconclusive, NotObservable, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require, require_none, same_leader, shown
+from holdfast.conformance.lockd.judge import demand_none, names, same_leader, shown
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_members, stepped_down
@@ -57,8 +57,8 @@ async def test_stored_objects_have_their_names_and_fields(lockd: Lockd) -> None:
     expect({name: after[key].get(name) for name in wanted}, wanted, why="the stored lease")
     await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), x, node=node)
     left = await objects(lockd, node)
-    require(key not in left, f"no object {'/'.join(key)} after its leave", _keys(left))
-    require((NAMESPACE, REGISTRY) in after, f"an object {NAMESPACE}/{REGISTRY}", _keys(after))
+    demand(key not in left, f"no object {'/'.join(key)} after its leave", _keys(left))
+    demand((NAMESPACE, REGISTRY) in after, f"an object {NAMESPACE}/{REGISTRY}", _keys(after))
     stored = after[NAMESPACE, REGISTRY].get("backends") or []
     grouped = {entry.get("backend_hash"): entry.get("endpoints") for entry in stored}
     expect(grouped.get("h1"), [nowhere(1)], why="the registry object groups by backend hash")
@@ -95,7 +95,7 @@ async def test_a_restarted_lone_node_begins_its_terms_anew(lockd: Lockd) -> None
     await lockd.restart(node, join=lockd.url(node))
     again, _ = await lockd.leads(node)
     why = f"it led in term {leader.term} before it was started again, alone"
-    require(again.term < RAISED, f"a term that begins anew, below {RAISED}", again.describe(), why)
+    demand(again.term < RAISED, f"a term that begins anew, below {RAISED}", again.describe(), why)
 
 
 @verifies("TC-DATA-03", isolation="disruptive", nodes=1, waits="tick_settled_max + two_leader_ttl")
@@ -109,7 +109,7 @@ async def test_a_restarted_node_takes_leader_and_term_from_its_peers(lockd: Lock
     async def follows() -> bool:
         leader = await lockd.valid_leader(node)
         mine = leader is None or leader.endpoint == spy.endpoint
-        require(mine, f"no leader before {spy.endpoint}, which the peer reports", shown(leader))
+        demand(mine, f"no leader before {spy.endpoint}, which the peer reports", shown(leader))
         return leader is not None and (leader.id, leader.term) == (spy.node_id, 2000)
 
     await lockd.comes(follows, "tick_settled_max", what="the node to show the leader of its peers")
@@ -119,7 +119,7 @@ async def test_a_restarted_node_takes_leader_and_term_from_its_peers(lockd: Lock
         same_leader(await lockd.valid_leader(node), reported, "its peer goes on to report it")
 
     await lockd.throughout(stays, T.leader_ttl, "the reported leader")
-    require_none(spy.got(wire.ACQUIRE, since=started), "no vote request of the restarted node")
+    demand_none(spy.got(wire.ACQUIRE, since=started), "no vote request of the restarted node")
 
 
 @verifies("TC-DATA-03", part=2, isolation="disruptive", waits="cluster_leader_max + 2*tick_settled_max")
@@ -131,7 +131,7 @@ async def test_a_restarted_follower_rebuilds_leader_and_term(lockd: Lockd, T: Sp
 
     async def follows() -> bool:
         seen = await lockd.valid_leader(follower)
-        require(seen is None or seen.id == leader.id, f"no leader before {leader.describe()}", shown(seen))
+        demand(seen is None or seen.id == leader.id, f"no leader before {leader.describe()}", shown(seen))
         return seen is not None and seen.term == leader.term
 
     await lockd.comes(follows, "tick_settled_max", what="the follower to show leader and term again")
@@ -184,13 +184,13 @@ async def test_times_are_milliseconds(lockd: Lockd, T: SpecTime) -> None:
     _ahead(answer.expires_at, answer.wall, T.membership_ttl, T, "expires_at_unix of an announce")
     off = abs(answer.updated_at / 1000 - answer.wall)
     near = off < T.clock_slack + answer.received - answer.sent
-    require(near, "updated_at_unix: now, in milliseconds", f"{answer.updated_at}, {off:.1f} s from now")
+    demand(near, "updated_at_unix: now, in milliseconds", f"{answer.updated_at}, {off:.1f} s from now")
 
 
 def _ahead(stamp: int, wall: float, ttl: float, T: SpecTime, what: str) -> None:
     left = stamp / 1000 - wall
     seen = f"{stamp}, which is {left:.1f} s ahead"
-    require(0 < left <= ttl + T.clock_slack, f"{what}: milliseconds that lie at most {ttl:g} s ahead", seen)
+    demand(0 < left <= ttl + T.clock_slack, f"{what}: milliseconds that lie at most {ttl:g} s ahead", seen)
 
 
 @verifies("TC-DATA-05", isolation="disruptive", nodes=1, waits="2*membership_ttl + clock_slack")
@@ -208,10 +208,10 @@ async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime
     seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
     if seen.wall * 1000 > second.expires_at:
         raise Inconclusive("the node took longer to start than the late lease lasted")
-    require(nowhere(1) in seen.endpoints, f"{nowhere(1)}, whose lease is live, in the list", names(seen.endpoints))
-    require(nowhere(2) not in seen.endpoints, f"no {nowhere(2)}, whose lease has run out", names(seen.endpoints))
+    demand(nowhere(1) in seen.endpoints, f"{nowhere(1)}, whose lease is live, in the list", names(seen.endpoints))
+    demand(nowhere(2) not in seen.endpoints, f"no {nowhere(2)}, whose lease has run out", names(seen.endpoints))
     kept = registry.get("h1", wire.Backend((), 0)).endpoints
-    require(nowhere(3) in kept, f"{nowhere(3)} registered for h1 as before the restart", names(kept))
+    demand(nowhere(3) in kept, f"{nowhere(3)} registered for h1 as before the restart", names(kept))
     await T.sleep_until(lockd.moment_of(second.expires_at), T.clock_slack, "the expiry from before the restart")
     await lockd.lacks(node, nowhere(1), why="its expiry from before the restart has passed")
 
@@ -234,9 +234,9 @@ async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None
     wanted |= {"updated_at_unix": answer.updated_at, "expires_at_unix": answer.expires_at}
     for when in ("before", "after"):
         found = await objects(lockd, node)
-        require(key in found, f"an object {'/'.join(key)} {when} the restart", _keys(found))
+        demand(key in found, f"an object {'/'.join(key)} {when} the restart", _keys(found))
         expect({name: found[key].get(name) for name in wanted}, wanted, why=f"the lease object {when} the restart")
-        require((NAMESPACE, REGISTRY) in found, f"an object {NAMESPACE}/{REGISTRY} {when} the restart", _keys(found))
+        demand((NAMESPACE, REGISTRY) in found, f"an object {NAMESPACE}/{REGISTRY} {when} the restart", _keys(found))
         if when == "before":
             await lockd.restart(node)
 

@@ -6,14 +6,14 @@ from functools import partial
 
 import pytest
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.check.x509 import CLIENT_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, require_none, same_leader, shown, told
+from holdfast.conformance.lockd.judge import demand_none, same_leader, shown, told
 from holdfast.conformance.lockd.spy import Call, Spy, spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members, stepped_down
 from holdfast.conformance.lockd.views import two_leaders
@@ -46,7 +46,7 @@ async def test_a_candidate_asks_everybody_and_goes_one_above(lockd: Lockd, highe
     first.says({"term": HIGH + 1}, "one above the highest term that a peer reported")
     for spy, call in zip(pair, calls, strict=True):
         asked = [each for each in spy.got(wire.LEADER) if each.at <= call.at]
-        require(asked, f"{spy.name} to be asked for its term before its vote", call.describe())
+        demand(asked, f"{spy.name} to be asked for its term before its vote", call.describe())
 
 
 @verifies("TC-ELECT-02", isolation="quiet", nodes=1, waits="4*lease_settled_max")
@@ -71,7 +71,7 @@ async def test_vote_requests_go_to_all_peers_and_to_the_node_itself(lockd: Lockd
     leader, _ = await lockd.leads(node, above=term - 1)
     for spy in made:
         calls = _of_the_winning_round(spy, leader.term)
-        require(calls, f"a vote request for term {leader.term}, which won, at {spy.name}", told(spy.got(wire.ACQUIRE)))
+        demand(calls, f"a vote request for term {leader.term}, which won, at {spy.name}", told(spy.got(wire.ACQUIRE)))
         _vote_request(lockd, node, calls[0], leader)
 
 
@@ -85,10 +85,10 @@ def _vote_request(lockd: Lockd, node: str, call: Call, leader: Leader) -> None:
     wanted: dict[str, object] = {"candidate_id": leader.id, "candidate_endpoint": lockd.endpoint(node)}
     wanted["ttl_ms"] = round(lockd.T.leader_ttl * 1000)
     call.says(wanted, "the vote request")
-    require(CLIENT_AUTH in call.usages, "a vote request under a certificate with clientAuth usage", call.describe())
+    demand(CLIENT_AUTH in call.usages, "a vote request under a certificate with clientAuth usage", call.describe())
     roles = ("spiffe://lockd/tc/", "spiffe://lockd/server/")
     named = any(uri.lower().startswith(roles) for uri in call.uris)
-    require(named, "a vote request under a coordinator's or a server's URI", call.describe())
+    demand(named, "a vote request under a coordinator's or a server's URI", call.describe())
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -101,7 +101,7 @@ async def test_a_quorum_elects_and_one_grant_fewer_does_not(lockd: Lockd, T: Spe
 
     async def nobody_leads() -> None:
         leader = await lockd.valid_leader(node)
-        require(leader is None, f"no leader with {needed} of {n} grants, its own included", shown(leader))
+        demand(leader is None, f"no leader with {needed} of {n} grants, its own included", shown(leader))
         answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
         expect(answer, refused("tc_unavailable"), why="a decision without a leader")
 
@@ -110,7 +110,7 @@ async def test_a_quorum_elects_and_one_grant_fewer_does_not(lockd: Lockd, T: Spe
     made[needed - 1].grant_votes()
     leader, _ = await lockd.leads(node)
     calls = made[needed - 1].got(wire.ACQUIRE, since=since)
-    require(any(call.term == leader.term for call in calls), f"a vote request for term {leader.term}", told(calls))
+    demand(any(call.term == leader.term for call in calls), f"a vote request for term {leader.term}", told(calls))
 
 
 @verifies("TC-ELECT-03", isolation="quiet", nodes=1, waits="lease_settled_max")
@@ -127,7 +127,7 @@ async def test_a_vote_is_no_leadership(lockd: Lockd, T: SpecTime) -> None:
 
     async def not_shown() -> None:
         seen = await lockd.leader(node)
-        require(seen.leader.id != "x", "no leader x, which has got a mere vote", seen.describe())
+        demand(seen.leader.id != "x", "no leader x, which has got a mere vote", seen.describe())
 
     left = granted.expires_at / 1000 - time.time()
     await lockd.throughout(not_shown, max(left, T.clock_slack), "the vote's lease", every=T.clock_slack / 5)
@@ -144,9 +144,9 @@ async def test_the_next_leadership_has_a_higher_term(lockd: Lockd) -> None:
     since = lockd.T.now()
     spy.grant_votes()
     after, _ = await lockd.leads(node, above=0)
-    require(after.term > before.term, f"a term above {before.term}", after.describe())
+    demand(after.term > before.term, f"a term above {before.term}", after.describe())
     asked = spy.got(wire.ACQUIRE, since=since)
-    require(any(call.term == after.term for call in asked), f"a vote request for term {after.term}", told(asked))
+    demand(any(call.term == after.term for call in asked), f"a vote request for term {after.term}", told(asked))
 
 
 @verifies("TC-ELECT-04", part=2, isolation="quiet", waits="cluster_leader_max + four_leader_ttl")
@@ -245,7 +245,7 @@ async def test_a_grant_states_the_lease_and_repeats(lockd: Lockd, T: SpecTime) -
         raise Inconclusive("the repeated call came after the lease")
     expect(again, ok(granted=True), why="the same candidate at the same term")
     extended = again.expires_at > first.expires_at
-    require(extended, f"an expires_at after {first.expires_at}, that of the first grant", again.describe())
+    demand(extended, f"an expires_at after {first.expires_at}, that of the first grant", again.describe())
 
 
 @verifies("TC-ELECT-07", isolation="quiet", nodes=1, waits="5*lease_settled_max")
@@ -266,7 +266,7 @@ async def test_a_crashed_leader_is_replaced_after_its_lease(lockd: Lockd, T: Spe
 def _not_early(lockd: Lockd, calls: list[Call], lease: Leader) -> None:
     """Raises if a call came before the lease ended, by more than the node's clock and ours may differ."""
     end = lockd.moment_of(lease.expires_at).lo - lockd.T.clock_slack
-    require_none([call for call in calls if call.at < end], "no vote request while the lease is live")
+    demand_none([call for call in calls if call.at < end], "no vote request while the lease is live")
 
 
 @verifies("TC-ELECT-07", part=2, isolation="disruptive", waits="cluster_leader_max + 2*lease_settled_max")
@@ -313,7 +313,7 @@ async def test_an_observed_leader_is_followed_until_it_lapses(lockd: Lockd, T: S
         same_leader(await lockd.valid_leader(node), observed, "its lease is valid, and the peer reports it")
 
     await lockd.throughout(stays, T.two_leader_ttl, "the observed leader")
-    require_none(spy.got(wire.ACQUIRE, since=since), "no vote request beside a valid leader")
+    demand_none(spy.got(wire.ACQUIRE, since=since), "no vote request beside a valid leader")
     spy.report(Leader)
     await _resumes(lockd, spy, expiries)
 
@@ -362,7 +362,7 @@ async def test_a_node_adopts_its_own_valid_lease(lockd: Lockd, T: SpecTime) -> N
     renewal = await spy.receives(wire.RENEW, "lease_settled_max", since=since)
     renewal.says({"term": leader.term}, "the term of the first renewal")
     early = [call for call in spy.got(wire.ACQUIRE, since=since) if call.at < renewal.at]
-    require_none(early, "no vote request before the adopted lease is renewed")
+    demand_none(early, "no vote request before the adopted lease is renewed")
 
 
 @verifies("TC-ELECT-09", isolation="disruptive", nodes=1, waits="6*lease_settled_max")
@@ -378,6 +378,6 @@ async def test_a_node_does_not_adopt_a_lapsed_lease(lockd: Lockd, T: SpecTime) -
     async def not_at_the_old_term() -> None:
         seen = await lockd.valid_leader(node)
         fresh = seen is None or seen.term != leader.term
-        require(fresh, f"no leader in term {leader.term}, whose lease has lapsed", shown(seen))
+        demand(fresh, f"no leader in term {leader.term}, whose lease has lapsed", shown(seen))
 
     await lockd.throughout(not_at_the_old_term, T.two_leader_ttl, "the lapsed lease")

@@ -7,13 +7,13 @@ from http import HTTPStatus
 import pytest
 from multidict import CIMultiDict
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.verifies import verifies
 from holdfast.check.x509 import CLIENT_AUTH, SERVER_AUTH
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Authority, Identity
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.wire import no_handshake, ok, refused
@@ -119,7 +119,7 @@ async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: L
                 answer.describe(),
                 f"{path} with the body {body.decode(errors='backslashreplace')}",
             )
-        require(answer.code, "an error code", f"{answer.describe()}: {answer.text}")
+        demand(answer.code, "an error code", f"{answer.describe()}: {answer.text}")
     expect(names(await lockd.members(node, "TC-DATA-04")), names(before), why="the list after refused calls")
 
 
@@ -131,7 +131,7 @@ async def test_a_huge_body_is_refused_or_served_as_a_whole(lockd: Lockd) -> None
     answer = await lockd.call(wire.announce(endpoint), server, node=node, unwelcome=True)
     if answer.status == HTTPStatus.OK:
         there = endpoint in await lockd.members(node, "TC-DATA-04")
-        require(there, "the member, since its announce was accepted", "a list without it")
+        demand(there, "the member, since its announce was accepted", "a list without it")
         await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), server, node=node)
     elif answer.answered and not 400 <= answer.status < 500:
         raise Finding(["4xx, a cut connection, or a member"], answer.describe(), "a body of ten megabytes")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
@@ -17,7 +17,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Identity, read_identity, server_ids
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import Spy, spies
 from holdfast.conformance.lockd.wire import ok, refused
@@ -33,10 +33,10 @@ async def test_a_server_certificate_names_the_node_and_has_both_usages(lockd: Lo
         uris, usages = uris_of(certificate), usages_of(certificate)
         lockd.context.transcript.received(f"{names(uris)}; usages {names(usage.dotted_string for usage in usages)}")
         ids = server_ids(uris)
-        require(len(ids) == 1, f"exactly one spiffe://lockd/server/<node-id> at {node}", names(uris))
-        require(ids[0], f"a node-id at {node}", names(uris))
+        demand(len(ids) == 1, f"exactly one spiffe://lockd/server/<node-id> at {node}", names(uris))
+        demand(ids[0], f"a node-id at {node}", names(uris))
         missing = [usage.dotted_string for usage in {SERVER_AUTH, CLIENT_AUTH} - usages]
-        require(not missing, f"serverAuth and clientAuth usage at {node}", f"no {names(missing)}")
+        demand(not missing, f"serverAuth and clientAuth usage at {node}", f"no {names(missing)}")
 
 
 async def _issue(lockd: Lockd, *words: str) -> None:
@@ -61,14 +61,14 @@ async def test_bundles_get_fresh_ids_and_keep_them_when_issued_again(lockd: Lock
     for path in (one, two):
         await _issue(lockd, *server, "--out", str(path))
     first, other = _read(one), _read(two)
-    require(first.node_id, "a node-id in a new server bundle", "none")
-    require(first.node_id != other.node_id, "two node-ids in two new server bundles", f"{first.node_id} in both")
+    demand(first.node_id, "a node-id in a new server bundle", "none")
+    demand(first.node_id != other.node_id, "two node-ids in two new server bundles", f"{first.node_id} in both")
     await _issue(lockd, *server, "--out", str(one), "--force")
     again = _read(one)
     expect(again.node_id, first.node_id, why="the node-id of a bundle that was issued again")
     serials = again.certificate.serial_number, first.certificate.serial_number
-    require(serials[0] != serials[1], "another certificate", f"the serial {serials[0]:x} again")
-    require(again.certificate.public_key() != first.certificate.public_key(), "another key", "the old one")
+    demand(serials[0] != serials[1], "another certificate", f"the serial {serials[0]:x} again")
+    demand(again.certificate.public_key() != first.certificate.public_key(), "another key", "the old one")
 
 
 @verifies("TC-IDENT-02", waits="startup_exit_max")
@@ -226,7 +226,7 @@ async def test_a_new_node_id_is_a_new_member(lockd: Lockd, T: SpecTime) -> None:
     look = await lockd.call(wire.members(), node=node)
     if moment(look).hi > expiry.lo:
         raise Inconclusive("the suite looked too late to see the old lease before its end")
-    require(nowhere(1) in look.endpoints, f"{nowhere(1)} until its lease ends", names(look.endpoints))
+    demand(nowhere(1) in look.endpoints, f"{nowhere(1)} until its lease ends", names(look.endpoints))
     await T.sleep_until(expiry, T.clock_slack, "the old lease's end")
     await lockd.lacks(node, nowhere(1), why="its lease has ended")
     await lockd.lists(node, nowhere(2), why="the new member goes on")

@@ -5,13 +5,13 @@ from functools import partial
 
 import pytest
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require, require_none
+from holdfast.conformance.lockd.judge import demand_none, names
 from holdfast.conformance.lockd.membership import per_interval, store_fails
 from holdfast.conformance.lockd.spy import Call, Spy, spies
 from holdfast.conformance.lockd.wire import ok, refused
@@ -69,7 +69,7 @@ async def test_join_endpoints_serve_only_while_nobody_else_is_known(lockd: Lockd
     await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max", what="the member's first announce")
     since = T.now()
     await per_interval(member, wire.ANNOUNCE, 3, sender=lockd.node_id(node), since=since)
-    require_none(seed.got(wire.ANNOUNCE, since=since), "no announce to the seed while another member is known")
+    demand_none(seed.got(wire.ANNOUNCE, since=since), "no announce to the seed while another member is known")
     await member.leave(node)
     await seed.receives(wire.ANNOUNCE, "next_tick_max", what="the seed's announce after the last member left")
 
@@ -83,7 +83,7 @@ async def test_join_endpoints_serve_while_the_list_cannot_be_read(lockd: Lockd, 
         await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max")
         quiet = T.now()
         await member.awaits("TC-LOOP-02", wire.ANNOUNCE, "next_tick_max", since=quiet)
-        require_none(seed.got(wire.ANNOUNCE, since=quiet), "control: no announce to the seed while the list is there")
+        demand_none(seed.got(wire.ANNOUNCE, since=quiet), "control: no announce to the seed while the list is there")
         fault.begin()
         since = T.now()
         await seed.receives(wire.ANNOUNCE, "next_tick_max", since=since)
@@ -151,7 +151,7 @@ async def test_startup_announces_before_it_serves(lockd: Lockd, T: SpecTime) -> 
 
 
 def _announced(calls: Sequence[Call], spy: Spy) -> None:
-    require(calls, f"an announce at {spy.name} by the time that the node serves", "none")
+    demand(calls, f"an announce at {spy.name} by the time that the node serves", "none")
 
 
 async def _does_not_start(lockd: Lockd, node: str, join: str) -> None:
@@ -167,7 +167,7 @@ async def test_an_error_status_is_no_acceptance(lockd: Lockd, status: int) -> No
     node, (spy,) = lockd.lone, await spies(lockd, 1)
     spy.on(wire.ANNOUNCE, Reply(status, {"error": "tc_forbidden" if status == 403 else "tc_unavailable"}))
     await _does_not_start(lockd, node, spy.endpoint)
-    require(spy.got(wire.ANNOUNCE), f"an announce at {spy.name} during the start", "none")
+    demand(spy.got(wire.ANNOUNCE), f"an announce at {spy.name} during the start", "none")
     spy.script.clear()
     await lockd.restart(node, join=spy.endpoint)
     expect(await lockd.call(wire.members(), node=node), ok(), why="control: the same target accepts")
@@ -195,7 +195,7 @@ async def test_the_first_node_boots_alone_and_leads(lockd: Lockd, seeds: str) ->
     await lockd.restart(node, owner="TC-JOIN-06", join=join)
     leader, _ = await lockd.leads(node, "first_leader_max", owner="TC-JOIN-06")
     expect(names(await lockd.members(node)), lockd.endpoint(node), why="the first node lists itself")
-    require(leader.term >= 1, "a term of 1 or higher", leader.describe())
+    demand(leader.term >= 1, "a term of 1 or higher", leader.describe())
 
 
 async def _survives(lockd: Lockd, node: str, T: SpecTime) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require, require_none, told
+from holdfast.conformance.lockd.judge import demand_none, names, told
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import Spy, spies
 from holdfast.conformance.lockd.spy_cluster import spy_members
@@ -24,7 +24,7 @@ async def test_a_leave_removes_exactly_the_callers_lease(lockd: Lockd, T: SpecTi
     await lockd.member(y, nowhere(2), node)
     answer = await lockd.leave_as(x, node)
     expect(answer, ok(), why="the guarded leave of a member")
-    require(nowhere(1) not in answer.endpoints, f"an answer without {nowhere(1)}, which has left", answer.describe())
+    demand(nowhere(1) not in answer.endpoints, f"an answer without {nowhere(1)}, which has left", answer.describe())
 
     async def others_stay() -> None:
         await lockd.lacks(node, nowhere(1), why="its member has left")
@@ -53,7 +53,7 @@ async def test_nothing_in_a_leave_names_another_member(lockd: Lockd) -> None:
 def _nothing_sent_on(spies_: Sequence[Spy], since: Moment, sender: str | None) -> None:
     for spy in spies_:
         why = "a leave under the receiver's own certificate takes the receiver out, and not the one who left"
-        require_none(spy.got_from(sender, wire.LEAVE, since=since), f"no leave sent on to {spy.name}", why)
+        demand_none(spy.got_from(sender, wire.LEAVE, since=since), f"no leave sent on to {spy.name}", why)
 
 
 async def _silent_about_leaves(T: SpecTime, spies_: list[Spy], since: Moment, sender: str | None) -> None:
@@ -118,7 +118,7 @@ async def test_a_leave_pauses_the_announcements(lockd: Lockd, T: SpecTime) -> No
     left = await lockd.goes(node)
     await _stays_out(lockd, node, [node], T.three_intervals)
     late = [call for call in spy.got_from(lockd.node_id(node), wire.ANNOUNCE) if call.at > left.received]
-    require_none(late, "no announce after the leave")
+    demand_none(late, "no announce after the leave")
 
 
 @verifies("TC-LEAVE-03", part=2, isolation="quiet", waits="cluster_leader_max + three_intervals + leave_reject_max")
@@ -198,9 +198,9 @@ async def test_an_own_leave_is_fanned_out_marked_and_authenticated(lockd: Lockd)
     left = await lockd.goes(node)
     for spy in pair:
         calls = [call for call in spy.got(wire.LEAVE, since=moment(left)) if call.at <= left.received]
-        require(calls, f"a leave at {spy.name} before the answer", told(spy.got(wire.LEAVE)))
+        demand(calls, f"a leave at {spy.name} before the answer", told(spy.got(wire.LEAVE)))
         marked = calls[0].marked(lockd.dialect.guard_header)
-        require(marked, f"a leave with the header {lockd.dialect.guard_header}", calls[0].describe())
+        demand(marked, f"a leave with the header {lockd.dialect.guard_header}", calls[0].describe())
         calls[0].comes_from(lockd.node_id(node), "the certificate of the fan-out")
 
 

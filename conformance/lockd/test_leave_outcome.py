@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, require_none, same_leader, told
+from holdfast.conformance.lockd.judge import demand_none, same_leader, told
 from holdfast.conformance.lockd.membership import unless_calls_failed
 from holdfast.conformance.lockd.quorum import before_its_end, handed_over, with_lease_left
 from holdfast.conformance.lockd.spy import BROKEN, Call, Spy, spies
@@ -33,7 +33,7 @@ async def test_a_dead_seed_does_not_block_a_leave(lockd: Lockd) -> None:
     left = await lockd.api_leave(node)
     expect(left, ok(), why="all members accept, only a seed is dead")
     lockd.T.at_most("leave_ok_max", since=Moment(left.sent, left.sent), seen=lockd.T.now(), what="the leave")
-    require(_guarded(lockd, spy, moment(left)), "a guarded leave at the member", told(spy.got(wire.LEAVE)))
+    demand(_guarded(lockd, spy, moment(left)), "a guarded leave at the member", told(spy.got(wire.LEAVE)))
 
 
 @verifies("TC-LEAVE-06", part=2, isolation="disruptive", nodes=2, waits="cluster_leader_max + leave_reject_max")
@@ -133,7 +133,7 @@ async def test_a_rejected_leave_keeps_the_leadership(lockd: Lockd, T: SpecTime) 
         await T.sleep(T.renew_interval / 10, "the rejection")
     await leaving
     await lockd.throughout(still_leads, T.membership_interval, "the leader after its rejected leave")
-    require_none(spy.got(wire.RELEASE, since=since), "no release for a leave that was rejected")
+    demand_none(spy.got(wire.RELEASE, since=since), "no release for a leave that was rejected")
 
 
 @pytest.mark.parametrize("trouble", ["none", "closed", "silent"])
@@ -154,7 +154,7 @@ async def test_a_graceful_stop_leaves_whatever_one_peer_does(lockd: Lockd, T: Sp
         calls = _guarded(lockd, spy, since)
         lasted = f"the process was gone after {ended.hi - since.lo:.1f} s"
         with unless_calls_failed(lockd, since, spy):
-            require(calls, f"a guarded leave at {spy.name}", told(spy.got(wire.LEAVE, since=since)), lasted)
+            demand(calls, f"a guarded leave at {spy.name}", told(spy.got(wire.LEAVE, since=since)), lasted)
         T.at_most(bound, since=since, seen=Moment(calls[0], calls[0]), what="the leave of a stopping node")
 
 
@@ -229,7 +229,7 @@ async def test_a_stopping_leader_releases_its_leases(lockd: Lockd, T: SpecTime) 
     for spy in pair:
         calls = spy.got(wire.RELEASE, since=since)
         why = f"the process is gone; {leader.describe()}"
-        require(any(_is_release(leader, call) for call in calls), f"its release at {spy.name}", told(calls), why)
+        demand(any(_is_release(leader, call) for call in calls), f"its release at {spy.name}", told(calls), why)
 
 
 @verifies("TC-LEAVE-10", part=3, isolation="quiet", waits="cluster_leader_max + 2*lease_settled_max + leave_reject_max")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import per_interval
 from holdfast.conformance.lockd.spy import BROKEN
 from holdfast.conformance.lockd.spy_cluster import spy_members
@@ -27,14 +27,14 @@ async def test_a_running_node_is_always_in_its_own_list(lockd: Lockd, T: SpecTim
 
     async def listed() -> None:
         answer = await lockd.call(wire.members(), node=node)
-        require(lockd.endpoint(node) in answer.endpoints, "the node in its own list", answer.describe())
+        demand(lockd.endpoint(node) in answer.endpoints, "the node in its own list", answer.describe())
         stamps.append(answer.updated_at)
 
     await lockd.throughout(listed, T.two_membership_ttl, "the node's own list")
     values = sorted(set(stamps))
-    require(stamps == sorted(stamps), "an updated_at_unix that grows", names(str(stamp) for stamp in stamps))
+    demand(stamps == sorted(stamps), "an updated_at_unix that grows", names(str(stamp) for stamp in stamps))
     lasted = "in two membership leases"
-    require(len(values) > 3, "more than three values of updated_at_unix", names(str(each) for each in values), lasted)
+    demand(len(values) > 3, "more than three values of updated_at_unix", names(str(each) for each in values), lasted)
 
 
 @verifies("TC-LOOP-01", part=2, isolation="disruptive", nodes=1, waits="self_listed_max")
@@ -68,7 +68,7 @@ async def test_every_member_gets_the_announce_whatever_another_does(lockd: Lockd
     if trouble != "none":
         first.on(wire.ANNOUNCE, BROKEN if trouble == "refuses" else Reply(hangs_up=True))
     calls = await per_interval(second, wire.ANNOUNCE, 3)
-    require(first.got(wire.ANNOUNCE), f"an announce at {first.name}, which is first in sort order", "none")
+    demand(first.got(wire.ANNOUNCE), f"an announce at {first.name}, which is first in sort order", "none")
     for call in (*calls, *first.got(wire.ANNOUNCE)):
         call.comes_from(lockd.node_id(node), "the certificate of the fan-out")
         call.says({"self_endpoint": lockd.endpoint(node)}, "the announce")

@@ -2,13 +2,13 @@
 
 import json
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.endpoints import canonical
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.wire import ok, refused
 from holdfast.conformance.shared.wire import Request, moment
@@ -23,9 +23,9 @@ async def test_an_announce_stores_a_lease_and_needs_an_endpoint(lockd: Lockd) ->
         expect(answer, refused("missing_self_endpoint"), why=f"the body {json.dumps(body)}")
         expect(names(await lockd.members(node)), before, why="the list after a refused announce")
     answer = await lockd.member(x, nowhere(1), node)
-    require(nowhere(1) in answer.endpoints, f"an answer that lists {nowhere(1)}", answer.describe())
+    demand(nowhere(1) in answer.endpoints, f"an answer that lists {nowhere(1)}", answer.describe())
     for name in ("updated_at_unix", "expires_at_unix"):
-        require(wire.number(answer.fields.get(name)), f"an answer with {name}", answer.text)
+        demand(wire.number(answer.fields.get(name)), f"an answer with {name}", answer.text)
     await lockd.lists(node, nowhere(1), why="its announce was accepted")
 
 
@@ -54,12 +54,12 @@ async def test_a_lease_lasts_three_leader_ttls_from_the_last_announce(lockd: Loc
     apart = second.wall - first.wall
     later = (second.expires_at - first.expires_at) / 1000
     near = abs(later - apart) <= T.clock_slack
-    require(near, f"an expiry about {apart:.2f} s after the first one, as the calls", f"one {later:.2f} s after it")
+    demand(near, f"an expiry about {apart:.2f} s after the first one, as the calls", f"one {later:.2f} s after it")
     await T.sleep_until(expiry, T.clock_slack, "the first expiry")
     look = await lockd.call(wire.members(), node=node)
     if look.received > lockd.moment_of(second.expires_at).lo:
         raise Inconclusive("the suite looked too late to see the renewed lease before its own end")
-    require(nowhere(1) in look.endpoints, f"{nowhere(1)}, whose lease was renewed", look.describe())
+    demand(nowhere(1) in look.endpoints, f"{nowhere(1)}, whose lease was renewed", look.describe())
 
 
 def _as_listed(answer: wire.Answer) -> list[str]:
@@ -80,8 +80,8 @@ async def test_the_list_is_normalised_unique_and_sorted(lockd: Lockd) -> None:
         await lockd.member(lockd.authority.server(name=f"x{number}"), end, node)
     seen = await _spelt(lockd, node)
     slashed = [end for end in seen if end.endswith("/")]
-    require(not slashed, "endpoints without a slash at their end", names(seen))
-    require(seen == sorted(seen), "endpoints in byte order", names(seen))
+    demand(not slashed, "endpoints without a slash at their end", names(seen))
+    demand(seen == sorted(seen), "endpoints in byte order", names(seen))
     wanted = sorted({nowhere(1), nowhere(2), lockd.endpoint(node)})
     expect(names(sorted(canonical(end) for end in seen)), names(wanted), why="once each")
 
@@ -122,7 +122,7 @@ async def test_a_lease_is_listed_until_its_expiry_and_not_after(lockd: Lockd, T:
     look = await lockd.call(wire.members(), node=node)
     if look.received > expiry.lo:
         raise Inconclusive("the suite looked too late to see the lease before its end")
-    require(nowhere(1) in look.endpoints, f"{nowhere(1)} until its lease ends", look.describe())
+    demand(nowhere(1) in look.endpoints, f"{nowhere(1)} until its lease ends", look.describe())
     await T.sleep_until(expiry, T.clock_slack, "the expiry")
     await lockd.lacks(node, nowhere(1), why="its lease has ended")
 
@@ -135,7 +135,7 @@ async def test_a_shared_endpoint_stays_until_its_last_lease_goes(lockd: Lockd) -
         for who in pair:
             await lockd.member(who, nowhere(1), node)
         seen = await lockd.members(node)
-        require(seen.count(nowhere(1)) == 1, f"{nowhere(1)} once, for two leases", names(seen))
+        demand(seen.count(nowhere(1)) == 1, f"{nowhere(1)} once, for two leases", names(seen))
         await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), pair[first_to_go], node=node)
         await lockd.lists(node, nowhere(1), why="the other of its two leases lives on")
         await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), pair[1 - first_to_go], node=node)

@@ -2,12 +2,12 @@
 
 import time
 
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, require_none, same_leader, shown
+from holdfast.conformance.lockd.judge import demand_none, same_leader, shown
 from holdfast.conformance.lockd.spy import spies
 from holdfast.conformance.lockd.spy_cluster import spy_members, stepped_down
 from holdfast.conformance.lockd.wire import Leader, refused
@@ -29,7 +29,7 @@ async def test_quorum_follows_the_member_list(lockd: Lockd, T: SpecTime) -> None
     since = T.now()
     await T.sleep(T.next_tick_max, "lease calls that must not come")
     late = [call for path in LEASE_CALLS for call in spy.got(path, since=since)]
-    require_none(late, "no lease call to a member that has left")
+    demand_none(late, "no lease call to a member that has left")
 
 
 def _dead(lockd: Lockd) -> str:
@@ -66,11 +66,11 @@ async def test_a_booting_node_asks_its_seeds_before_it_elects_itself(lockd: Lock
     async def follows() -> bool:
         leader = await lockd.valid_leader(node)
         theirs = leader is None or leader.endpoint == spy.endpoint
-        require(theirs, f"no leader before {spy.endpoint}, which the seed reports", shown(leader))
+        demand(theirs, f"no leader before {spy.endpoint}, which the seed reports", shown(leader))
         return leader is not None and leader.term == 50
 
     await lockd.comes(follows, "self_listed_max", what="the leader that the seed reports")
-    require(spy.got(wire.LEADER, since=since), "the seed to be asked for a leader", "no GET /v1/tc/leader there")
+    demand(spy.got(wire.LEADER, since=since), "the seed to be asked for a leader", "no GET /v1/tc/leader there")
 
 
 async def _is_off(lockd: Lockd, node: str, T: SpecTime) -> None:
@@ -93,7 +93,7 @@ async def test_a_node_outside_the_list_neither_asks_nor_votes(lockd: Lockd, T: S
     since = T.now()
     await _is_off(lockd, node, T)
     late = [call for path in LEASE_CALLS for call in spy.got(path, since=since)]
-    require_none(late, "no vote request or renewal of a node outside the list")
+    demand_none(late, "no vote request or renewal of a node outside the list")
 
 
 @verifies("TC-PEER-03", part=2, isolation="quiet", waits="cluster_leader_max + two_intervals + leave_reject_max")

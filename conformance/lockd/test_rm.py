@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require, require_none, told
+from holdfast.conformance.lockd.judge import demand_none, names, told
 from holdfast.conformance.lockd.membership import nowhere, unless_calls_failed
 from holdfast.conformance.lockd.spy import BROKEN, Call, Spy, spies
 from holdfast.conformance.lockd.spy_cluster import spy_members
@@ -27,8 +27,8 @@ async def test_register_takes_backend_hash_and_endpoint(lockd: Lockd) -> None:
     node, server = lockd.lone, lockd.authority.server(name="x")
     answer = await lockd.call(wire.register(HASH, E), server, node=node)
     expect(answer, ok(backend_hash=HASH), why="a valid register")
-    require(E in answer.endpoints, f"an answer that lists {E}", answer.describe())
-    require(answer.updated_at, "an answer with updated_at_unix", answer.text)
+    demand(E in answer.endpoints, f"an answer that lists {E}", answer.describe())
+    demand(answer.updated_at, "an answer with updated_at_unix", answer.text)
     await _holds(lockd, node, [E], "200 means stored")
     before = await _without_itself(lockd, node)
     for path in (wire.REGISTER, wire.UNREGISTER):
@@ -95,9 +95,9 @@ async def test_a_change_reaches_all_members_before_the_answer(lockd: Lockd, T: S
         for spy in (first, second):
             calls = _for_us(spy.got(request.path, since=since))
             taken = [call.answered for call in calls if call.answered and call.answered <= answer.received]
-            require(taken, f"a replica that {spy.name} has taken before the answer", told(calls), request.path)
+            demand(taken, f"a replica that {spy.name} has taken before the answer", told(calls), request.path)
     listed = sorted(await lockd.registered(node))
-    require(HASH not in listed, f"no {HASH}, which has no endpoint left", names(listed))
+    demand(HASH not in listed, f"no {HASH}, which has no endpoint left", names(listed))
 
 
 @verifies("TC-RM-04", isolation="quiet", nodes=1, waits="lease_settled_max")
@@ -110,7 +110,7 @@ async def test_replicas_go_to_who_is_a_member_now(lockd: Lockd, T: SpecTime) -> 
     with unless_calls_failed(lockd, since, known, third):
         expect(answer, ok(), why="a register")
     there = _for_us(third.got(wire.REGISTER, since=since))
-    require(there, f"a replica at {third.name}, which joined just before", "none")
+    demand(there, f"a replica at {third.name}, which joined just before", "none")
     await third.leave(node)
     for path in (wire.LEADER, wire.REGISTER, wire.UNREGISTER):
         third.on(path, BROKEN)
@@ -118,7 +118,7 @@ async def test_replicas_go_to_who_is_a_member_now(lockd: Lockd, T: SpecTime) -> 
     answer = await lockd.call(wire.register(HASH, F), server, node=node)
     with unless_calls_failed(lockd, since, known):
         expect(answer, ok(), why="a member that left cannot make a register fail")
-    require_none(_for_us(third.got(wire.REGISTER, since=since)), f"no replica at {third.name}, which has left")
+    demand_none(_for_us(third.got(wire.REGISTER, since=since)), f"no replica at {third.name}, which has left")
 
 
 @verifies("TC-RM-04", part=2, isolation="quiet", waits="cluster_leader_max")
@@ -137,7 +137,7 @@ async def test_a_change_is_in_force_on_every_node(lockd: Lockd) -> None:
 async def _fails(lockd: Lockd, request: Request, node: str) -> Answer:
     answer = await lockd.call(request, lockd.authority.server(name="x"), node=node)
     status = lockd.T.count("replication_failed_status")
-    require(answer.status == status, f"status {status}", answer.describe(), f"a failed {request.path}")
+    demand(answer.status == status, f"status {status}", answer.describe(), f"a failed {request.path}")
     expect(answer, refused("tc_rm_replication_failed"), why=request.path)
     return answer
 
@@ -151,9 +151,9 @@ async def test_peers_are_probed_before_anything_changes(lockd: Lockd, T: SpecTim
     for spy in (first, second):
         writes, probes = _for_us(spy.got(wire.REGISTER, since=since)), spy.got(wire.LEADER, since=since)
         with lockd.context.arranging("TC-RM-04"):
-            require(writes, f"a replica at {spy.name}", "none")
+            demand(writes, f"a replica at {spy.name}", "none")
         probed = any(probe.at <= writes[0].at for probe in probes)
-        require(probed, f"a probe of {spy.name} before the write", writes[0].describe())
+        demand(probed, f"a probe of {spy.name} before the write", writes[0].describe())
     if trouble == "closed":
         await second.close()
     else:
@@ -164,7 +164,7 @@ async def test_peers_are_probed_before_anything_changes(lockd: Lockd, T: SpecTim
         T.at_most("rm_call_max", since=Moment(answer.sent, answer.sent), seen=T.now(), what="the failed call")
         await _holds(lockd, node, [E], f"the registry after a failed {request.path}")
         late = [call for spy in (first, second) for call in _for_us(spy.got(request.path, since=since))]
-        require_none(late, "no write after a failed probe")
+        demand_none(late, "no write after a failed probe")
 
 
 @verifies("TC-RM-05", part=2, isolation="quiet", nodes=2, waits="cluster_leader_max + rm_call_max")
@@ -209,7 +209,7 @@ async def test_a_failed_replica_leaves_no_peer_changed(lockd: Lockd) -> None:
     last.script.clear()
     await _changes(lockd, wire.register(HASH, E), node)  # control: everybody accepts
     with lockd.context.arranging("TC-RM-04"):
-        require((HASH, E) in first.kept, f"control: a register that {first.name} has accepted", "none")
+        demand((HASH, E) in first.kept, f"control: a register that {first.name} has accepted", "none")
     last.on(wire.UNREGISTER, BROKEN)
     await _fails(lockd, wire.unregister(HASH, E), node)
     await _holds(lockd, node, [E], "the failed unregister")
@@ -249,7 +249,7 @@ async def test_a_repeated_register_changes_nothing(lockd: Lockd) -> None:
         expect(answer, ok(endpoints=[E]), why="the same pair")
     after = (await lockd.registered(node)).get(HASH)
     same = after is not None and after == before
-    require(same, _entry(before), _entry(after), "entry and updated_at_unix after a repeated register")
+    demand(same, _entry(before), _entry(after), "entry and updated_at_unix after a repeated register")
     for path in (wire.REGISTER, wire.UNREGISTER):
         spy.on(path, BROKEN)
     await _fails(lockd, wire.register(HASH, E), node)
@@ -329,9 +329,9 @@ async def test_replicas_are_marked_and_applied_here_only(lockd: Lockd, T: SpecTi
         await _changes(lockd, request, node)
         calls = _for_us(spy.got(request.path, since=since))
         with lockd.context.arranging("TC-RM-04"):
-            require(calls, f"a replica at {spy.name}", "none")
+            demand(calls, f"a replica at {spy.name}", "none")
         marked = calls[0].marked(lockd.dialect.replica_header)
-        require(marked, f"a replica with the header {lockd.dialect.replica_header}", calls[0].describe())
+        demand(marked, f"a replica with the header {lockd.dialect.replica_header}", calls[0].describe())
         calls[0].says(request.body, "the replicated call")
     for make, there in ((wire.register, [E]), (wire.unregister, [])):
         since = T.now()
@@ -339,7 +339,7 @@ async def test_replicas_are_marked_and_applied_here_only(lockd: Lockd, T: SpecTi
         await _holds(lockd, node, there, "a replica is applied here")
         await T.sleep(T.silence_watch, "a replica that must not be sent on")
         calls = [call for path in (wire.REGISTER, wire.UNREGISTER) for call in spy.got(path, since=since)]
-        require_none(_for_us(calls), "no replica sent on")
+        demand_none(_for_us(calls), "no replica sent on")
 
 
 @verifies("TC-RM-10", part=2, isolation="quiet", waits="cluster_leader_max")

@@ -2,10 +2,11 @@
 
 from functools import partial
 
+from holdfast.check.finding import demand
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, told
+from holdfast.conformance.lockd.judge import told
 from holdfast.conformance.lockd.membership import per_interval, store_fails
 from holdfast.conformance.lockd.spy import BROKEN, Call, spies
 from holdfast.conformance.lockd.spy_cluster import spy_members
@@ -26,7 +27,7 @@ async def test_a_server_keeps_registering_at_every_member(lockd: Lockd) -> None:
     mine = await lockd.backend_of(node)
     for spy in pair:
         own = [call for call in spy.got(wire.REGISTER) if _is_own(lockd, call)]
-        require(len(own) >= 3, f"three registrations at {spy.name}", told(own))
+        demand(len(own) >= 3, f"three registrations at {spy.name}", told(own))
         for call in own:
             call.says({"endpoint": lockd.endpoint(node), "backend_hash": mine}, "a registration of the node itself")
             call.comes_from(lockd.node_id(node), "the certificate of a registration")

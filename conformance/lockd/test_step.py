@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from holdfast.check.finding import Finding, Inconclusive, expect
+from holdfast.check.finding import Finding, Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require, require_none, same_leader, shown
+from holdfast.conformance.lockd.judge import demand_none, names, same_leader, shown
 from holdfast.conformance.lockd.membership import per_interval
 from holdfast.conformance.lockd.quorum import nobody_leads, survivor_leads
 from holdfast.conformance.lockd.spy import BROKEN, Spy
@@ -34,8 +34,8 @@ async def _lease_grows(lockd: Lockd, node: str, T: SpecTime) -> None:
 
     await lockd.throughout(look, T.four_leader_ttl, "the leader's lease", every=T.renew_interval / 10)
     values = [str(end) for end in sorted(set(ends))]
-    require(ends == sorted(ends), "an expires_at that only grows", names(str(end) for end in ends))
-    require(len(values) > 3, "more than three values of expires_at", names(values), "in four leader leases")
+    demand(ends == sorted(ends), "an expires_at that only grows", names(str(end) for end in ends))
+    demand(len(values) > 3, "more than three values of expires_at", names(values), "in four leader leases")
     short, held = T.min_lease_left - shortest[0], T.held_back(began)
     if short > held:
         lockd.context.warn(f"min_lease_left: the lease had only {shortest[0]:.2f} s left")
@@ -93,7 +93,7 @@ async def test_a_minority_of_failed_renewals_changes_nothing(lockd: Lockd, T: Sp
 
     await lockd.throughout(still, T.three_leader_ttl, "the leader with a quorum", every=T.renew_interval / 10)
     with lockd.context.arranging("TC-STEP-01"):
-        require(made[0].got(wire.RENEW, since=since), f"control: a renewal that {made[0].name} refuses", "none")
+        demand(made[0].got(wire.RENEW, since=since), f"control: a renewal that {made[0].name} refuses", "none")
 
 
 def _stop_granting(made: list[Spy]) -> Moment:
@@ -125,13 +125,13 @@ async def test_a_lapsed_leadership_is_not_taken_up_again(lockd: Lockd) -> None:
     for spy in made:
         spy.grant_votes()
     again, _ = await lockd.leads(node, owner="TC-STEP-03")
-    require(again.term > leader.term, f"a term above {leader.term}, whose lease has lapsed", again.describe())
+    demand(again.term > leader.term, f"a term above {leader.term}, whose lease has lapsed", again.describe())
 
 
 async def _silent(lockd: Lockd, node: str, seconds: float) -> None:
     async def nobody() -> None:
         leader = await lockd.valid_leader(node)
-        require(leader is None, f"no leader at {node} without renewals", shown(leader))
+        demand(leader is None, f"no leader at {node} without renewals", shown(leader))
         answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
         expect(answer, refused("tc_unavailable"), why="a decision without renewals")
 
@@ -251,7 +251,7 @@ async def test_a_restored_quorum_elects_at_a_higher_term(lockd: Lockd, T: SpecTi
 
     await lockd.comes(leads, "rejoin_max", since=returned, what=f"a term above {leader.term}")
     calls = [*back.got(wire.RENEW, since=returned), *back.got(wire.ACQUIRE, since=returned)]
-    require_none([call for call in calls if call.term <= leader.term], f"no lease call with the old term {leader.term}")
+    demand_none([call for call in calls if call.term <= leader.term], f"no lease call with the old term {leader.term}")
 
 
 @verifies("TC-STEP-06", part=2, isolation="disruptive", waits="cluster_leader_max + return_at + rejoin_max")

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from holdfast.check.finding import Inconclusive, expect
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import require, told
+from holdfast.conformance.lockd.judge import told
 from holdfast.conformance.lockd.spy import refuses
 from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import ok, participant, refused
@@ -37,7 +37,7 @@ async def test_a_decision_is_forwarded_unchanged(lockd: Lockd, T: SpecTime) -> N
     answer = await lockd.call(wire.decide(txn, "commit", both, expires=until), node=node)
     expect(answer, ok(txn_id=txn, state="commit"), why="the leader's answer comes back")
     calls = spy.got(wire.DECIDE, since=since)
-    require(len(calls) == 1, "one decision at the leader", told(calls))
+    demand(len(calls) == 1, "one decision at the leader", told(calls))
     wanted = {"txn_id": txn, "state": "commit", "participants": both, "expires_at_unix": until}
     calls[0].says(wanted, "the forwarded decision")
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="only the leader records")

@@ -6,7 +6,6 @@ old process would fail the next call, which is not about connections.
 """
 
 import asyncio
-import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from holdfast.check.context import Context
 from holdfast.check.finding import Finding, NotApplicable, NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
+from holdfast.conformance.shared.ports import kept_port
 from holdfast.conformance.shared.work import Work
 from holdfast.target.deployment import Deployment, StartError
 
@@ -123,10 +123,8 @@ class Driver(Work):
             raise NotObservable(f"[[node]] start and [settings] {', '.join(missing or settings)}")
 
     def closed_port(self, scheme: str = "http") -> str:
-        """Returns an endpoint at which nobody listens."""
-        with socket.socket() as unused:
-            unused.bind((self.context.target.harness["bind"], 0))
-            return f"{scheme}://{self.context.target.harness['advertise']}:{unused.getsockname()[1]}"
+        """Returns an endpoint at which nobody listens while the check runs."""
+        return f"{scheme}://{self.context.target.harness['advertise']}:{kept_port(self.context)}"
 
     def log_of(self, node: str) -> list[str]:
         return list(self.deployment.nodes[node].log_lines())

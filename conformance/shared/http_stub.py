@@ -20,6 +20,7 @@ from cryptography import x509
 from multidict import CIMultiDict
 
 from holdfast.check.timeline import Moment
+from holdfast.conformance.shared.ports import kept_port
 from holdfast.conformance.shared.stub import Call, Stub
 from holdfast.conformance.shared.wire import parse_body
 from holdfast.conformance.shared.work import Work
@@ -63,13 +64,15 @@ class HttpStub(Stub[H]):
         self._opened = 0
 
     async def open(self) -> None:
-        """Listens; after a `close`, on the same port again."""
+        """Listens; after a `close`, on the same port again, which is kept meanwhile."""
         harness = self._work.context.target.harness
+        self._port = self._port or kept_port(self._work.context)
         self._opened += 1
         self._handler = _TimedServer(partial(self._serve, self._opened))
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._handler, harness["bind"], self._port, ssl=self._tls)
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._server = await loop.create_server(
+            self._handler, harness["bind"], self._port, ssl=self._tls, reuse_port=True
+        )
         self.endpoint = f"{'https' if self._tls else 'http'}://{harness['advertise']}:{self._port}"
 
     async def close(self) -> Moment:

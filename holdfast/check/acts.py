@@ -1,9 +1,9 @@
-"""Sees whether a check came to its decisive act: an exchange with the target, or a judgement, beyond its arrangement.
+"""Sees whether a check came to its decisive act: a judgement beyond its arrangement.
 
-A check that ends without either has looked at nothing, whatever its name says: a loop over an empty list, an early
-return. Its end is no pass (`holdfast.run.perform` makes it inconclusive). So everything that a check does to the target
-or concludes from it is counted here: lines of the transcript that were sent or received, calls, `expect`, judged
-timings, `until`, invariants. What happens while the check is arranging does not count.
+A check that ends without one has concluded nothing, whatever its name says: a loop over an empty list, an early return,
+a call whose answer nobody compared. Its end is no pass (`holdfast.run.perform` makes it inconclusive). So every
+judgement is counted here: `expect`, `demand`, judged timings, `until`, invariants. Exchanges with the target are
+counted too, to say how far a check came. What happens while the check is arranging does not count.
 
 `expect` is a plain function and is handed no context, so the counts of the running attempt are found in a context
 variable. They are one object for all tasks of the attempt: a stub that was opened while arranging counts the calls that
@@ -50,10 +50,12 @@ class Acts:
 
     @property
     def decisive(self) -> bool:
-        return bool(self.exchanges or self.judgements)
+        return self.judgements > 0
 
     def describe(self) -> str:
         """Says what is missing, for an attempt that is not decisive."""
+        if self.exchanges:
+            return f"nothing was judged after {self.exchanges} line(s) of exchange with the target"
         if self.arranged:
             return f"{self.arranged} exchanges prepared the check, and then it neither asked nor judged anything"
         return "the check neither asked the target nor judged anything"

@@ -98,6 +98,16 @@ def expect(seen: Any, *legal: Any, why: str = "") -> None:
         raise Finding([plain(alternative) for alternative in legal], plain(seen), why, late=late)
 
 
+def demand(holds: object, expected: str, seen: str, why: str = "", *, unsafe: bool = False) -> None:
+    """Raises Finding unless it holds, for conditions that `expect` has nothing to compare with; both sides in words.
+
+    With `unsafe` it raises Unsafe, which nothing excuses.
+    """
+    judged()
+    if not holds:
+        raise (Unsafe if unsafe else Finding)([expected], seen, why)
+
+
 def _matches(alternative: Any, seen: Any) -> bool:
     if isinstance(alternative, Legal):
         return alternative.matches(seen)

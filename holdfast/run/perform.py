@@ -212,7 +212,7 @@ async def _ended(context: Context, job: Job) -> Judged:  # noqa: PLR0911 - one l
     if context.warnings:
         return Judged(Verdict.WARN, "; ".join(context.warnings), Kind.VIOLATES, late=True)
     if not context.found and not context.acts.decisive:
-        return Judged(Verdict.INCONCLUSIVE, f"no decisive exchange: {context.acts.describe()}")
+        return Judged(Verdict.INCONCLUSIVE, f"no decisive act: {context.acts.describe()}")
     return Judged(Verdict.PASS)
 
 

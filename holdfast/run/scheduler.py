@@ -5,7 +5,8 @@ each other:
 
 - Two lanes. A check that plans to wait takes one of many places of this runner. One that mostly works takes as many of
   the few places for work as it weighs; those are shared by all runners (`holdfast.run.places`). Both lanes are filled
-  from the start: working checks left to the end would only slow each other down and read as a slow target.
+  from the start: working checks left to the end would only slow each other down and read as a slow target. Of one
+  working check only one copy runs at a time, for several mutants or in several repeats: they would spoil each other.
 - One door. Checks that plan to wait begin one after the other, each when the loop has come to rest, because there are
   many of them and a deployment that starts takes the processor from those that are being timed. Working ones need no
   door: their places are few already, and a full machine, where the loop seldom rests, would let two a second begin.
@@ -14,8 +15,8 @@ each other:
 
 Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
 taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is
-never tried again. The second attempt waits until every check has had its first one, and few of them run at a time: most
-first attempts were inconclusive because the machine had too much to do, and at once it would still have. What has
+never tried again. The second attempt waits until every check has had its first one, and few of them run at a time, of
+those that mostly work only one: most first attempts were inconclusive because the machine had too much to do. What has
 blocked one check in both of its attempts blocks the others too: they are not tried again, so that a target on which
 nothing can be arranged is told so soon.
 
@@ -92,6 +93,8 @@ class Scheduler:
         self._all_tried = asyncio.Event()
         self._blocked_twice: set[tuple[str, str]] = set()
         self._again_lane = asyncio.Semaphore(AGAIN_AT_ONCE)
+        self._heavy_again = asyncio.Semaphore(1)
+        self._one_variant: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._answer_timeouts: defaultdict[tuple[str, str], AnswerTimeout] = defaultdict(AnswerTimeout)
         self._done = done or (lambda _job, _outcome: None)
         self.tasks: dict[_Key, asyncio.Task[Outcome]] = {}
@@ -133,7 +136,7 @@ class Scheduler:
         if outcome.verdict is not Verdict.INCONCLUSIVE:
             return self._final(job, outcome)
         await self._all_tried.wait()
-        async with self._again_lane:
+        async with self._again_lane, self._heavy_again if job.weight else contextlib.nullcontext():
             return await self._again(job, outcome)
 
     async def _by_itself(self, job: Job) -> Outcome:
@@ -157,7 +160,7 @@ class Scheduler:
     async def _slot(self, job: Job) -> AsyncIterator[None]:
         """Have a place for a first attempt, in the lane that fits the check."""
         if job.weight:
-            async with self._tokens.place("work", job.weight):
+            async with self._one_variant[job.check], self._tokens.place("work", job.weight):
                 yield
             return
         async with self._waiting_lane:

@@ -43,8 +43,14 @@ _RED = frozenset({Verdict.FAIL, Verdict.FIXED})
 
 
 def fold(verdicts: Iterable[Verdict]) -> Verdict:
-    """Returns the worst of them; `error` for none at all, because zero checks must never read as green."""
-    return min(verdicts, key=WORST_FIRST.index, default=Verdict.ERROR)
+    """Returns the worst of them; `error` for none at all, because zero checks must never read as green.
+
+    `partial` where some passed and the others are about what the target does without.
+    """
+    seen = set(verdicts)
+    if seen == {Verdict.PASS, Verdict.NOT_APPLICABLE}:
+        return Verdict.PARTIAL
+    return min(seen, key=WORST_FIRST.index, default=Verdict.ERROR)
 
 
 def fold_parts(main: Verdict, extras: Iterable[Verdict]) -> Verdict:

@@ -1,4 +1,4 @@
-"""A check that reached no decisive exchange is no pass, and one finding does not hide the others."""
+"""A check that judged nothing is no pass, and one finding does not hide the others."""
 
 import asyncio
 from typing import Self
@@ -16,6 +16,7 @@ from holdfast.spec.verdict import Kind, Verdict
 from tests.kernel.attempts import Calm, outcome_of
 
 OWNER = "TC-TXN-04"
+NOTHING_JUDGED = "nothing was judged after 1 line(s) of exchange with the target"
 
 
 class Given:
@@ -40,20 +41,6 @@ async def only_arranges(given: Given) -> None:
 
 async def only_notes(given: Given) -> None:
     given.context.transcript.note("nothing to look at here")
-
-
-@pytest.mark.parametrize(
-    ("check", "words"),
-    [
-        (returns_at_once, "the check neither asked the target nor judged anything"),
-        (only_arranges, "2 exchanges prepared the check, and then it neither asked nor judged anything"),
-        (only_notes, "the check neither asked the target nor judged anything"),
-    ],
-)
-def test_a_check_without_a_decisive_exchange_is_no_pass(check: object, words: str) -> None:
-    outcome = asyncio.run(outcome_of(check, Calm(), Audit()))
-    assert outcome.verdict is Verdict.INCONCLUSIVE
-    assert outcome.reason == f"no decisive exchange: {words}"
 
 
 async def expects(given: Given) -> None:
@@ -112,20 +99,34 @@ async def answers_beside_arranging(given: Given) -> None:
 
 
 @pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (returns_at_once, "the check neither asked the target nor judged anything"),
+        (only_arranges, "2 exchanges prepared the check, and then it neither asked nor judged anything"),
+        (only_notes, "the check neither asked the target nor judged anything"),
+        (asks, NOTHING_JUDGED),
+        (calls, NOTHING_JUDGED),
+        (answers_beside_arranging, NOTHING_JUDGED),
+    ],
+)
+def test_a_check_that_judged_nothing_is_no_pass(check: object, words: str) -> None:
+    outcome = asyncio.run(outcome_of(check, Calm(), Audit()))
+    assert outcome.verdict is Verdict.INCONCLUSIVE
+    assert outcome.reason == f"no decisive act: {words}"
+
+
+@pytest.mark.parametrize(
     "check",
     [
         expects,
-        asks,
-        calls,
         waits,
         times,
         holds_an_invariant,
         expects_in_another_task,
         expects_in_a_thread,
-        answers_beside_arranging,
     ],
 )
-def test_an_exchange_or_a_judgement_is_a_decisive_act(check: object) -> None:
+def test_a_judgement_is_a_decisive_act(check: object) -> None:
     outcome = asyncio.run(outcome_of(check, Calm(), Audit()))
     assert outcome.verdict is Verdict.PASS, outcome.reason
 

@@ -12,6 +12,12 @@ def test_zero_checks_are_an_error() -> None:
     assert fold([]) is Verdict.ERROR
 
 
+def test_what_passed_beside_what_is_not_offered_is_partial() -> None:
+    assert fold([Verdict.PASS, Verdict.NOT_APPLICABLE]) is Verdict.PARTIAL
+    assert fold([Verdict.NOT_APPLICABLE]) is Verdict.NOT_APPLICABLE
+    assert fold([Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.WARN]) is Verdict.WARN
+
+
 def test_a_row_with_an_unseen_extra_part_is_partial() -> None:
     assert fold_parts(Verdict.PASS, [Verdict.NOT_OBSERVABLE, Verdict.PASS]) is Verdict.PARTIAL
     assert fold_parts(Verdict.PASS, [Verdict.NOT_OBSERVABLE, Verdict.FAIL]) is Verdict.FAIL

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Unsafe, expect
+from holdfast.check.finding import Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, outcomes, tally
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.scenarios.bursts import burst
 from holdfast.conformance.admission.wire import place, queued, refused, success

@@ -4,13 +4,12 @@ import asyncio
 from functools import partial
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, place, queued, success
 from holdfast.conformance.shared.wire import moment
 

@@ -3,13 +3,12 @@
 import asyncio
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Unsafe, expect
+from holdfast.check.finding import Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import in_time, service_back
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import demand
 from holdfast.conformance.admission.wire import Answer, refused, success, timed_out, unavailable
 
 FAULTS = ("chaos.latency", "chaos.partition", "chaos.redis")

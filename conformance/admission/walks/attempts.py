@@ -7,13 +7,14 @@ drain, capacity (§3, §6, §7, §11 and the resolutions of the catalogue).
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.check.walk.vocabulary import Branch, Rule
 from holdfast.conformance.admission.walks import events
 from holdfast.conformance.admission.walks.rules import (
     COUNTS,
     FREE,
     OPEN_TO_READING,
     Rows,
+    Step,
     any_refusal,
     fresh_token,
     no_offer,
@@ -22,10 +23,8 @@ from holdfast.conformance.admission.walks.rules import (
     refused,
     remaining,
     rule,
-    span_of,
     throttled,
 )
-from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import (
     GRACE,
     NEW,
@@ -44,21 +43,8 @@ Branches = Iterator[Branch[State]]
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Attempt(Step):
     """One attempt in one state."""
-
-    state: State
-    command: Command
-    seen: Seen
-    spans: Spans
-
-    @property
-    def who(self) -> str:
-        return self.command.get("who")
-
-    @property
-    def where(self) -> str:
-        return self.command.get("where")
 
     @property
     def user(self) -> str:
@@ -121,7 +107,7 @@ class Attempt:
 
     def _admitted(self, session: Session, *rules: Rule, state: State | None = None) -> Branch[State]:
         """The branch of a success: a session that is there, with nobody's failure used up."""
-        answer, at = self.answer, span_of(self.seen)
+        answer, at = self.answer, self.at
         said = (
             outcome(answer, "success", "AD-ADMIT-01"),
             *rules,
@@ -143,7 +129,7 @@ class Attempt:
             yield from self._refused(any_refusal(self.answer, "AD-RECON-08"), OPEN_TO_READING)
 
     def _resumed(self, session: Session) -> Branch[State]:
-        answer, at = self.answer, span_of(self.seen)
+        answer, at = self.answer, self.at
         row = "AD-DRAIN-02" if self.state.room(self.where).draining else "AD-RECON-03"
         rules = (
             rule(f"the session {session.id}", answer.session_id == session.id, row, "AD-RECON-03"),
@@ -191,7 +177,7 @@ class Attempt:
 
     def _offer(self, session: Session) -> Branches:
         """§7: the attempt is refused with an offer; whether a session in grace is offered too is open."""
-        answer, at = self.answer, span_of(self.seen)
+        answer, at = self.answer, self.at
         row = "AD-RECON-06" if session.mode == GRACE else "AD-ADMIT-09"
         said = refusal(answer, "ALREADY_IN_SESSION", row, "AD-REPL-01")
         made = rule("a replacement token", bool(UUID.fullmatch(answer.offer)), "AD-REPL-01")
@@ -220,7 +206,7 @@ class Attempt:
             yield from self._refused(any_refusal(self.answer, "AD-REPL-04"), OPEN_TO_READING)
 
     def _replaced(self, session: Session) -> Branch[State]:
-        answer, at = self.answer, span_of(self.seen)
+        answer, at = self.answer, self.at
         rules = (
             outcome(answer, "success", "AD-REPL-02", "AD-REPL-05"),
             rule("a new session", bool(answer.session_id) and answer.session_id != session.id, "AD-REPL-02"),
@@ -242,10 +228,10 @@ class Attempt:
         else:
             row = "AD-QUEUE-06" if self.state.free(self.where) else "AD-ADMIT-02"
             queued = self.state.with_room(self.where, replace(room, line=(*room.line, self.who)))
-            yield self._waiting(queued.settled(span_of(self.seen)), row)
+            yield self._waiting(queued.settled(self.at), row)
 
     def _newcomer(self) -> Branch[State]:
-        answer, at = self.answer, span_of(self.seen)
+        answer, at = self.answer, self.at
         rules = (
             rule("a session", bool(UUID.fullmatch(answer.session_id)), "AD-ADMIT-01", "AD-DRAIN-03"),
             fresh_token(answer, (), "AD-RECON-01", "AD-ADMIT-01"),

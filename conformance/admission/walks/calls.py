@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.check.walk.vocabulary import Branch, Rule
 from holdfast.conformance.admission.walks import events
-from holdfast.conformance.admission.walks.rules import rule, span_of
-from holdfast.conformance.admission.walks.spans import Spans
+from holdfast.conformance.admission.walks.rules import Step, rule
 from holdfast.conformance.admission.walks.state import GRACE, NEW, OPEN, SILENT, Ending, Session, Span, State
 from holdfast.conformance.admission.wire import Answer, turned_away
 
@@ -51,25 +50,8 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(Step):
     """One call, or one look, in one state."""
-
-    state: State
-    command: Command
-    seen: Seen
-    spans: Spans
-
-    @property
-    def who(self) -> str:
-        return self.command.get("who")
-
-    @property
-    def where(self) -> str:
-        return self.command.get("where")
-
-    @property
-    def at(self) -> Span:
-        return span_of(self.seen)
 
     def branches(self) -> Branches:
         calls: Mapping[str, Callable[[], Branches]] = {

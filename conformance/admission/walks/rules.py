@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.check.walk.vocabulary import Branch, Rule, Seen
+from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.conformance.admission.limiter import same_hint
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import Span, State
 from holdfast.conformance.admission.wire import REASONS, UUID4, Answer
@@ -20,6 +21,28 @@ class Tried:
     answer: Answer
     token: str = ""
     replace: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command in one state, and what was seen of it."""
+
+    state: State
+    command: Command
+    seen: Seen
+    spans: Spans
+
+    @property
+    def who(self) -> str:
+        return self.command.get("who")
+
+    @property
+    def where(self) -> str:
+        return self.command.get("where")
+
+    @property
+    def at(self) -> Span:
+        return span_of(self.seen)
 
 
 def span_of(seen: Seen) -> Span:
@@ -93,14 +116,13 @@ def throttled(state: State, since: Span, seen: Seen, spans: Spans) -> Branch[Sta
     longest = since.hi + spans.rate_lock - seen.sent
     least = since.lo + spans.rate_lock - seen.received
     said = answer.retry_after
-    in_time = isinstance(said, int) and max(1.0, least - 1) <= said <= max(1.0, longest + 1)
-    header = answer.headers.get("Retry-After")
+    in_time = isinstance(said, int | float) and max(1.0, least - 1) <= said <= max(1.0, longest + 1)
     return Branch(
         (
             refusal(answer, "RATE_LIMITED", "AD-RATE-06", "AD-RATE-01"),
             rule("status 429", answer.status == 429, "AD-RATE-01"),
             rule(f"retry after {max(1.0, least):.0f} to {longest + 1:.0f} s", in_time, "AD-RATE-02"),
-            rule("the same Retry-After header", header is None or header == str(said), "AD-RATE-02"),
+            rule("the same Retry-After header", answer.retry_header is None or same_hint(answer), "AD-RATE-02"),
             nothing_given(answer),
         ),
         state,

@@ -3,13 +3,13 @@
 import asyncio
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import expect
+from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import names, require
+from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.quorum import handed_over, nobody_leads, survivor_leads, with_lease_left
 from holdfast.conformance.lockd.scenarios.steps import (
@@ -124,7 +124,7 @@ async def test_c13_rolling_restart(lockd: Lockd, faults: Faults, T: SpecTime) ->
             T.at_most("exit_max", since=Moment(window.asked, window.asked), seen=ended, what=f"the end of {node}")
         started = T.now()
         now = await together_again(lockd, started)
-        require(now.term >= leader.term, f"a term of {leader.term} or above", now.describe())
+        demand(now.term >= leader.term, f"a term of {leader.term} or above", now.describe())
         leader = now
         await T.sleep_until(started, T.four_leader_ttl, "the next node's turn")
 
@@ -144,5 +144,5 @@ async def test_c14_peer_killed_during_register(lockd: Lockd, faults: Faults, T: 
             expect(answer, ok(), refused("tc_rm_replication_failed"), why="the change during the kill")
             there = await same_entries(lockd, [a, b], "undo_max", T.now())
             agreed = (endpoint in there) is answer.ok
-            require(agreed, "an entry if, and only if, the answer said so", f"{names(there)} after {answer.describe()}")
+            demand(agreed, "an entry if, and only if, the answer said so", f"{names(there)} after {answer.describe()}")
         await together_again(lockd, T.now())

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self
 
+from holdfast.check.acts import judged
 from holdfast.check.context import Context
 from holdfast.check.evidence import WalkSeen
 from holdfast.check.finding import Finding, Inconclusive
@@ -224,6 +225,7 @@ class Walks:
         tally, coverage = self._tally, self.coverage
         if not tally.walks or not tally.judged:
             raise Inconclusive("no step of any walk could be judged")
+        judged()
         if goal and coverage.share < self.order.goal:
             self._context.decided = None
             reached = f"{len(coverage.reached)} of {len(coverage.goal)} pairs"

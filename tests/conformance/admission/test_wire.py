@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import holdfast.conformance.admission as suite
-from holdfast.check.finding import Finding, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.conformance.admission.dialects import dialect
-from holdfast.conformance.admission.judging import demand, none_of
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.limiter import same_hint
 from holdfast.conformance.admission.wire import (
     Answer,

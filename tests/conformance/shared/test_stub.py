@@ -1,6 +1,7 @@
 """A stub that a real node or client calls: the record, the script, the port, the excuse."""
 
 import asyncio
+import socket
 import time
 from pathlib import Path
 
@@ -127,3 +128,19 @@ async def test_behind_tls_the_record_has_the_callers_certificate(
         async with aiohttp.ClientSession() as http, http.get(f"{peer.endpoint}/a", ssl=calls) as reply:
             assert reply.status == 200
         assert peer.calls[0].certificate == client.certificate
+
+
+async def test_a_closed_stub_keeps_its_port_and_refuses_calls(
+    guardian: Guardian, ports: PortPool, tmp_path: Path
+) -> None:
+    async with greeters(guardian, ports, tmp_path) as driver:
+        peer = await opened(driver, deadline=1.0)
+        await peer.close()
+        port = int(peer.endpoint.rpartition(":")[2])
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with socket.socket() as caller, pytest.raises(ConnectionRefusedError):
+            caller.connect(("127.0.0.1", port))
+        await peer.open()
+        await post(f"{peer.endpoint}/again")
+        assert [call.path for call in peer.calls] == ["/again"]
