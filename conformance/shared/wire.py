@@ -13,7 +13,7 @@ from holdfast.check.timeline import Moment
 from holdfast.check.transcript import shortened
 
 # Characters of a body that a line about an answer shows.
-SHOWN = 120
+SHOWN = 400
 
 
 @dataclass(frozen=True)
