@@ -28,7 +28,7 @@ async def look(admission: Admission) -> list[str]:
     key = "auth_secret" if "auth_secret" in target.credentials else "identities"
     if answer.status == 401:
         _refused(key, f"GET {_QUEUE}", answer.status, str(target.file))
-    return [*took, key]
+    return [*took, key] if answer.status < 500 else took  # a server that fails has not looked at it
 
 
 def _answered(answer: wire.Answer, path: str) -> wire.Answer:

@@ -38,7 +38,7 @@ async def _try(lockd: Lockd, key: str, identity: Callable[[], Identity]) -> list
         raise _wrong(lockd, f"[credentials] {key}: {lockd.url()} {how}")
     if not answer.status:
         raise Inconclusive(f"no answer to GET {wire.LEADER}")
-    return [key]
+    return [key] if answer.status < 500 else []  # a server that fails has not looked at it
 
 
 def _wrong(lockd: Lockd, what: str) -> WronglyGiven:
