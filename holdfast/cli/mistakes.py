@@ -30,13 +30,13 @@ def refuse_mistakes(key: str, options: RunOptions) -> None:
     if target.spec != key:
         raise TargetError(f"{target.file}: a target of {target.spec}, not of {key}")
     options.selection.check(catalogue, check_names(key) if options.only else ())
-    refuse_folder(options.results)
     if options.last_failed:
         refuse_without_failures(options.results or Path())
     if options.walks:
         _refuse_walk_mistakes(key, options)
     if options.scenarios:
         _refuse_chaos_mistakes(target, options)
+    refuse_folder(options.results)  # the last, since it makes the folder
 
 
 def refuse_scenarios(keys: Sequence[str], names: Sequence[str]) -> None:

@@ -50,11 +50,11 @@ def judge_mutants(
 ) -> Results:
     """Judge the mutants of one spec in this process, and write the reports, also of a run that breaks off."""
     catalogue, target = builtin(key), options.read_target(key)
-    refuse_folder(options.results)
     everyone = known_mutants(key, catalogue)
     drawn = asks_for_drawn(options)
     chosen = [] if drawn else _choose(everyone, options)
     found, wanted = candidates(key, options) if drawn else (iter(()), 0)
+    refuse_folder(options.results)
     checks = _collect(key, options)
     folder = options.results or Path()
     stream = Stream(folder, [reporter] if reporter else [])
