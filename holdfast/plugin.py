@@ -1,4 +1,4 @@
-"""The pytest plugin: checks are ordinary pytest items whose coroutines run overlapped. Inert without --target.
+"""The pytest plugin: checks are ordinary pytest items whose coroutines run overlapped. Inert without a target.
 
 pytest collects the checks and asks for them one by one; the session runs them all at once. The two meet here: the
 items are handed to the session as a plan, the session hands back ids as checks end, and only then pytest's own protocol
@@ -6,6 +6,8 @@ runs for that item, with the outcome already known. So `-k`, node ids, parametri
 while the waiting of all checks overlaps.
 
 `holdfast run` hands its record of options over as an object (`Handover`); plain pytest builds the record from flags.
+Every flag has our prefix: this module is loaded into everybody's pytest, where `--profile` or `--target` may be
+another plugin's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +20,10 @@ import pytest
 
 from holdfast.check.verifies import CheckSpec, spec_of
 from holdfast.run.collect import pytest_collect_directory, pytest_pycollect_makemodule
+from holdfast.run.option_values import OptionError, refuse_values
 from holdfast.run.options import PYTEST_FLAGS, Option, RunOptions, options
 from holdfast.run.perform import Outcome
-from holdfast.run.plan import PlanError
+from holdfast.run.selection import PlanError
 from holdfast.run.stream import Reporter
 from holdfast.run.suite import SCENARIOS, WALKS
 from holdfast.spec.catalogue import CatalogueError
@@ -51,7 +54,7 @@ class Handover:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("holdfast")
     for name in PYTEST_FLAGS:
-        group.addoption(options()[name].spelling, **_flag(options()[name]))
+        group.addoption(options()[name].in_pytest, **_flag(options()[name]))
 
 
 def _flag(option: Option) -> dict[str, Any]:
@@ -71,14 +74,19 @@ def _options_of(config: pytest.Config) -> RunOptions | None:
     for plugin in config.pluginmanager.get_plugins():
         if isinstance(plugin, Handover):
             return plugin.options
-    if not config.getoption("target", None):
+    if not config.getoption("holdfast_target", None):
         return None
-    given = {name: config.getoption(name) for name in PYTEST_FLAGS}
-    return RunOptions(**{**given, "only": tuple(given["only"])})
+    given = {name: config.getoption(f"holdfast_{name}") for name in PYTEST_FLAGS}
+    asked = RunOptions(**{**given, "only": tuple(given["only"])})
+    refuse_values(asked)
+    return asked
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    asked = _options_of(config)
+    try:
+        asked = _options_of(config)
+    except OptionError as error:
+        raise pytest.UsageError(str(error)) from error
     if asked is None:
         return
     if getattr(config.option, "numprocesses", None):
@@ -147,13 +155,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     checks = session_of(config)
     if checks is None:
         if any(_spec(item) for item in items) and not config.option.collectonly:
-            raise pytest.UsageError("these are checks of a target: give --target FILE (holdfast init writes one)")
+            raise pytest.UsageError(
+                "these are checks of a target: give --holdfast-target FILE (holdfast init writes one)"
+            )
         return
     kept = set(items)
     deselected = frozenset(check_id(item) for item in everything if item not in kept)
     try:
         chosen = checks.plan({check_id(item): spec for item in everything if (spec := _spec(item))}, deselected)
     except PlanError as error:
+        if any(isinstance(plugin, Handover) for plugin in config.pluginmanager.get_plugins()):
+            pytest.exit(str(error), returncode=2)  # `holdfast run` says it in its own words
         raise pytest.UsageError(str(error)) from error
     out = [item for item in items if check_id(item) not in chosen]
     items[:] = [item for item in items if check_id(item) in chosen]

@@ -192,7 +192,7 @@ class _Test:
         }
 
     def _transcript(self, attempt: Json) -> Iterator[Json]:
-        lines = transcript_lines(attempt, width=1_000, whole=True)
+        lines = transcript_lines(attempt, whole=True)
         if lines:
             which = f"{attempt['repeat']}.{attempt['attempt']}"
             name = f"{self._uuid(which)}-attachment.txt"

@@ -19,6 +19,8 @@ def read_events(path: Path) -> Iterator[Event]:
 
     A killed run leaves such a line. Anywhere else a line that cannot be read raises StreamError.
     """
+    if not path.is_file():
+        raise StreamError(f"{path}: there is no such file; name the folder that a run has written its results to")
     # Bytes that are no UTF-8 must not hide a whole run; the fold writes them out as escapes.
     lines = path.read_text("utf-8", errors="surrogateescape").split("\n")
     while lines and not lines[-1].strip():

@@ -22,9 +22,10 @@ def render_finding(
 ) -> str:
     """Returns the finding of one check: `rows` are those it verifies, `found` an attempt or a finding.
 
-    A long transcript is shortened to its beginning and its end; `whole` keeps every line of it.
+    A long transcript is shortened to its beginning and its end, and its lines to `width`; `whole` keeps all of it: a
+    file has room, and the field that decides may be the last one of a long line.
     """
-    lines = [line for row in rows for line in _heading(row, found, width)]
+    lines = [line for row in rows for line in _heading(row, found, width, whole=whole)]
     if not rows:
         lines.append(between(found.get("title") or found.get("check", ""), verdict_text(found), width))
     lines += _body(found, width)
@@ -39,9 +40,13 @@ def verdict_text(found: Mapping[str, Any]) -> str:
     return f"{found['verdict']} ({kind})" if kind == "absent" else str(found["verdict"])
 
 
-def _heading(row: Mapping[str, Any], found: Mapping[str, Any], width: int) -> Iterator[str]:
-    yield between(visible(f"{row['id']}  {row['level']}  {row['title']}"), verdict_text(found), width)
-    yield between("  " + visible(row.get("text", "")), visible(row.get("section", "")), width)
+def _heading(row: Mapping[str, Any], found: Mapping[str, Any], width: int, *, whole: bool = False) -> Iterator[str]:
+    named = visible(f"{row['id']}  {row['level']}  {row['title']}")
+    text, section = "  " + visible(row.get("text", "")), visible(row.get("section", ""))
+    if whole:
+        yield from (f"{named}  {verdict_text(found)}", f"{text}  ({section})" if section else text)
+    else:
+        yield from (between(named, verdict_text(found), width), between(text, section, width))
     if cited := citation(row):
         yield from _labelled("rests on", cited, width)
 
@@ -141,7 +146,7 @@ def interval_text(observed: Sequence[float | None] | None) -> str:
 
 def transcript_lines(found: Mapping[str, Any], width: int = WIDTH, *, whole: bool = False) -> list[str]:
     """Returns the exchange with relative seconds; a request and the reply after it share a line where they fit."""
-    lines = list(_exchange(found.get("transcript", []), width))
+    lines = list(_exchange(found.get("transcript", []), width, whole=whole))
     if dropped := found.get("transcript_dropped", 0):
         lines.append(f"     ({count(dropped, 'entry') if dropped == 1 else f'{dropped} entries'} dropped)")
     hidden = len(lines) - _OPENING - _CLOSING
@@ -150,7 +155,7 @@ def transcript_lines(found: Mapping[str, Any], width: int = WIDTH, *, whole: boo
     return [*lines[:_OPENING], f"     … {hidden} more lines in the report", *lines[-_CLOSING:]]
 
 
-def _exchange(transcript: Sequence[Json], width: int) -> Iterator[str]:
+def _exchange(transcript: Sequence[Json], width: int, *, whole: bool) -> Iterator[str]:
     entries = list(transcript)
     while entries:
         first = entries.pop(0)
@@ -161,7 +166,7 @@ def _exchange(transcript: Sequence[Json], width: int) -> Iterator[str]:
             if cell_len(joined) <= width:
                 entries.pop(0)
                 line = joined
-        yield cut(line, width)
+        yield line if whole else cut(line, width)
 
 
 def _clock(entry: Json) -> str:

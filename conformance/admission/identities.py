@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.check.finding import NotObservable
+from holdfast.check.finding import NotObservable, WronglyGiven
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,12 @@ class Identities:
 
 def _list_of(credentials: Mapping[str, Any]) -> list[_Entry]:
     if id(credentials) not in _LISTS:
-        entries = [
-            _Entry(User(str(entry["user"]), str(entry["bearer"])), entry.get("characters"))
-            for entry in credentials.get("identities", [])
-        ]
+        entries = [_entry(number, entry) for number, entry in enumerate(credentials.get("identities", []), 1)]
         _LISTS[id(credentials)] = (credentials, entries)  # kept, so that no other object gets this identity
     return _LISTS[id(credentials)][1]
+
+
+def _entry(number: int, entry: Any) -> _Entry:
+    if not isinstance(entry, Mapping) or not {"user", "bearer"} <= entry.keys():
+        raise WronglyGiven(f'[credentials] identities: entry {number} is none; write {{ user = "…", bearer = "…" }}')
+    return _Entry(User(str(entry["user"]), str(entry["bearer"])), entry.get("characters"))

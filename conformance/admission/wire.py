@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from holdfast.check.transcript import shortened
 from holdfast.conformance.shared import wire as shared
-from holdfast.conformance.shared.wire import Request
+from holdfast.conformance.shared.wire import SHOWN, Request, status_words
 
 # Codes that a refusal may carry. CAPACITY_FULL and TIMEOUT are upstream's, and a conforming server has no use for them
 # in a refusal; INVALID_REQUEST says that nothing could be read of it.
@@ -163,7 +164,7 @@ class Answer(shared.Answer):
         ]
         words += [f"[{name}: {self.headers[name]}]" for name in JUDGED_HEADERS if name in self.headers]
         if self.outcome is None and not self.fields.get("state") and self.position is None:
-            words.append(self.text[:120])
+            words.append(shortened(self.text, SHOWN))
         return " ".join(word for word in words if word)
 
 
@@ -208,7 +209,7 @@ class Like:
 
     def describe(self) -> str:
         codes = (self.status,) if isinstance(self.status, int) else self.status or ()
-        words = [self.outcome, self.reason, f"status {' or '.join(map(str, codes))}" if codes else None]
+        words = [self.outcome, self.reason, status_words(codes) if codes else None]
         named = {"position": self.position, "depth": self.depth, "session": self.session_id}
         words += [f"{name} {value}" for name, value in named.items() if value is not None]
         words.append("with retryAfterSeconds >= 1" if self.retry_hint else None)

@@ -119,7 +119,7 @@ async def test_a_body_that_is_no_request_is_refused_and_changes_nothing(lockd: L
                 answer.describe(),
                 f"{path} with the body {body.decode(errors='backslashreplace')}",
             )
-        demand(answer.code, "an error code", f"{answer.describe()}: {answer.text[:120]}")
+        demand(answer.code, "an error code", f"{answer.describe()}: {answer.text}")
     expect(names(await lockd.members(node, "TC-DATA-04")), names(before), why="the list after refused calls")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.check import raw_http
 from holdfast.check.finding import Finding, expect
+from holdfast.check.plain import plain
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
@@ -59,7 +60,7 @@ async def test_broken_requests_are_refused_or_cut_off(lockd: Lockd) -> None:
     for head in raw_http.BROKEN_HEADS:
         raw = await _send_raw(lockd, [head.format(path=wire.ANNOUNCE).encode("latin-1")], server)
         if raw.status and not 400 <= raw.status < 500 and raw.status not in NOT_SPOKEN:
-            raise Finding(["4xx, 501, 505, or no answer"], f"{raw.status} {raw.text[:80]!r}", f"{head[:80]!r}")
+            raise Finding(["4xx, 501, 505, or no answer"], f"{raw.status} {plain(raw.text)}", plain(head[:80]))
     expect(names(await lockd.members(lockd.lone, "TC-DATA-04")), names(before), why="members after broken requests")
 
 
@@ -86,7 +87,7 @@ async def test_what_is_no_tls_gets_no_http(lockd: Lockd, kind: str) -> None:
     before = await lockd.members(lockd.lone)
     raw = await _send_raw(lockd, [NO_TLS[kind]], None)
     if raw.status and raw.status != 400:
-        raise Finding(["no answer, or 400"], f"{raw.status} {raw.text[:80]!r}", kind)
+        raise Finding(["no answer, or 400"], f"{raw.status} {plain(raw.text)}", kind)
     after = names(await lockd.members(lockd.lone, "TC-AUTH-01"))
     expect(after, names(before), why="control: a sound caller is served afterwards")
 

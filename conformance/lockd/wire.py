@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.shared import wire as shared
-from holdfast.conformance.shared.wire import Request
+from holdfast.conformance.shared.wire import Request, as_said
 
 LEADER, ACQUIRE = "/v1/tc/leader", "/v1/tc/lease/acquire"
 RENEW, RELEASE = "/v1/tc/lease/renew", "/v1/tc/lease/release"
@@ -135,8 +135,8 @@ class Answer(shared.Answer):
             return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
         words = [str(self.status), self.code]
         words += [f"{name}: {_listed(self.fields[name])}" for name in ("endpoints", "backends") if name in self.fields]
-        words += [f"{name}={self.fields[name]}" for name in _TELLING if name in self.fields]
-        return " ".join(word for word in words if word) if self.fields else f"{self.status} {self.text[:120]}"
+        words += [f"{name}={as_said(self.fields[name])}" for name in _TELLING if name in self.fields]
+        return " ".join(word for word in words if word) if self.fields else super().describe()
 
 
 @dataclass(frozen=True)

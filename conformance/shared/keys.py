@@ -22,6 +22,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from holdfast.check.context import Context
+from holdfast.check.plain import plain
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.monitor import Command, Monitor
 
@@ -70,7 +71,7 @@ class Keys:
     async def ask(self, command: str, *args: Any) -> Any:
         """Runs one Redis command, notes it in the transcript, and returns its answer."""
         value = await self.redis.execute_command(command, *args)  # type: ignore[no-untyped-call]  # untyped in redis-py
-        self._context.transcript.note(f"redis {command} {' '.join(map(str, args))} = {value!r}")
+        self._context.transcript.note(f"redis {command} {' '.join(map(str, args))} = {plain(value)}")
         return value
 
     async def members(self, key: str, *parts: str) -> list[str]:
@@ -109,7 +110,7 @@ class Keys:
         value = await self.value(key)
         with contextlib.suppress(TypeError, ValueError):
             value = json.loads(value)
-        self._context.transcript.note(f"redis record {key} = {value!r}")
+        self._context.transcript.note(f"redis record {key} = {plain(value)}")
         return value if isinstance(value, dict) else {}
 
     async def value(self, key: str) -> Any:

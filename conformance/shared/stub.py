@@ -14,7 +14,6 @@ the target may have given the stub up altogether, and no finding of the check co
 
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Moment
+from holdfast.conformance.shared.wire import as_said
 from holdfast.conformance.shared.work import Work
 
 # Deadlines of a stub after which a caller may have given it up.
@@ -43,7 +43,7 @@ class Reply:
 
 def described(body: Mapping[str, Any]) -> list[str]:
     """Returns the members of a JSON object for people: texts as they are, everything else as JSON."""
-    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in body.items()]
+    return [f"{name}={as_said(value)}" for name, value in body.items()]
 
 
 @dataclass

@@ -5,13 +5,15 @@ answers of its table (`Legal`, see `holdfast.check.finding`). It has to say itse
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.check.timeline import Moment
+from holdfast.check.transcript import shortened
 
-_SHOWN = 120
+# Characters of a body that a line about an answer shows.
+SHOWN = 400
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Request:
     def describe(self) -> str:
         query = "?" + "&".join(f"{name}={value}" for name, value in self.query.items()) if self.query else ""
         marks = [f"[{name}: {value}]" for name, value in self.headers.items()]
-        said = [f"{name}={value}" for name, value in self.body.items()] if isinstance(self.body, dict) else []
+        said = [f"{name}={as_said(value)}" for name, value in self.body.items()] if isinstance(self.body, dict) else []
         return f"{self.method} {self.path}{query}  {' '.join((*marks, *said))}".rstrip()
 
 
@@ -61,7 +63,7 @@ class Answer:
         return f"<{self.describe()}>"  # what a failed assertion shows
 
     def describe(self) -> str:
-        return f"{self.status} {self.text[:_SHOWN]}" if self.answered else f"no answer ({self.text})"
+        return f"{self.status} {shortened(self.text, SHOWN)}" if self.answered else f"no answer ({self.text})"
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,20 @@ class Status:
         return isinstance(seen, Answer) and seen.status in self.codes
 
     def describe(self) -> str:
-        return "status " + " or ".join(_ranges(sorted(set(self.codes))))
+        return status_words(self.codes)
 
 
-def _ranges(codes: Sequence[int]) -> Iterator[str]:
+def status_words(codes: Iterable[int]) -> str:
+    """Returns the legal statuses as people write them."""
+    return "status " + " or ".join(ranges(sorted(set(codes))))
+
+
+def as_said(value: Any) -> str:
+    """Returns a value of a JSON body for a line of a transcript: texts as they are, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def ranges(codes: Sequence[int]) -> Iterator[str]:
     """Yields the codes as people write them: 4xx for all of a class, 400 to 428 for a long row."""
     start = 0
     for place, code in enumerate(codes):

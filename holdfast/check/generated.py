@@ -14,6 +14,7 @@ import hypothesis
 from hypothesis import strategies
 
 from holdfast.check.finding import Finding
+from holdfast.check.transcript import shortened
 
 if TYPE_CHECKING:
     import requests
@@ -121,4 +122,5 @@ def judge_documented(case: Any, response: Any) -> None:
         case.validate_response(response, checks=documented)
     except FailureGroup as group:
         failures = "; ".join(f"{failure.title}: {failure.message}" for failure in group.exceptions)
-        raise Finding(["a documented answer"], f"{failures[:500]}, for {case.as_curl_command()[:500]}") from None
+        request = shortened(case.as_curl_command(), 500)
+        raise Finding(["a documented answer"], f"{shortened(failures, 500)}, for {request}") from None

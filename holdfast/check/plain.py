@@ -2,6 +2,8 @@
 
 import dataclasses
 import enum
+import errno
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -36,3 +38,11 @@ _WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (Mapping, _mapping),
     (Iterable, lambda value: f"[{', '.join(map(plain, value))}]"),
 )
+
+
+def in_words(error: BaseException) -> str:
+    """Returns what went wrong as a reader understands it, without numbers of errors and addresses as tuples."""
+    cause = getattr(error, "os_error", error)  # what a connector of aiohttp wraps
+    if isinstance(cause, OSError) and cause.errno and cause.errno in errno.errorcode:
+        return os.strerror(cause.errno)
+    return str(error) or type(error).__name__

@@ -11,6 +11,7 @@ from multidict import CIMultiDict
 
 from holdfast.check.context import Context
 from holdfast.check.endings import how_it_ended
+from holdfast.check.plain import plain
 
 _LONGEST_HEAD = 1 << 20
 
@@ -73,7 +74,7 @@ async def exchange(
     """
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port, limit=_LONGEST_HEAD, ssl=tls)
-    context.transcript.sent(f"{sum(map(len, pieces))} bytes, starting {pieces[0][:60]!r}")
+    context.transcript.sent(f"{sum(map(len, pieces))} bytes, starting {plain(pieces[0][:60])}")
     try:
         # A target may refuse and close while we still write; its answer is then in our buffer already.
         with contextlib.suppress(ConnectionError):

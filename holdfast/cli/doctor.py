@@ -13,28 +13,34 @@ from redis.backoff import NoBackoff
 
 from holdfast.chaos.toxiproxy import Toxiproxy
 from holdfast.check.observe import Metrics, json_lines
+from holdfast.cli.first_looks import first_looks
 from holdfast.cli.hook_looks import hook_looks
 from holdfast.cli.looks import Seen, tried
 from holdfast.cli.store_members import store_looks
 from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
-from holdfast.run.first_look import first_look
 from holdfast.run.harness import Harness
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import Catalogue, builtin
 from holdfast.target import preflight
 from holdfast.target.deployment import Deployment, Node, Wanted
 from holdfast.target.descriptor import NodeSpec, Target, load
+from holdfast.target.given import wrong_file
 from holdfast.target.roles import NODE
+from holdfast.target.speaks import speaks_otherwise
 
 # A node says itself within which time it is ready, and is killed first.
 _RESTART_TIMEOUT = 60.0
 
 
 def examine(path: Path, *, disruptive: bool) -> int:
+    """Exit 0: all that was promised and could be tried works; 1: something does not; 2: nobody could run against it."""
     target = load(path)
     catalogue = builtin(target.spec)
     print(f"{target.name}: {target.spec}, profile {target.profile}, time scale {target.time_scale:g}{_roles(target)}")
+    if missing := preflight.no_program(target) or wrong_file(target):
+        print(Seen(False, "start" if preflight.no_program(target) else "files", missing).line())
+        return 2
     harness = Harness(target, Stream())
     try:
         harness.open()
@@ -43,14 +49,22 @@ def examine(path: Path, *, disruptive: bool) -> int:
         except Exception as error:  # noqa: BLE001 - whatever a foreign command does, the user gets one sentence
             print(Seen(False, "start", str(error)).line())
             return 2
-        wrong = harness.call(first_look(target, catalogue, deployment, harness.audit))
-        seen = [Seen(wrong is None, "files and credentials", wrong or "nothing wrong with them")]
-        seen += harness.call(_look(target, catalogue, deployment, may_disrupt=disruptive or target.startable))
+        first = harness.call(first_looks(target, catalogue, deployment, harness.audit))
+        seen = first + harness.call(_look(target, catalogue, deployment, may_disrupt=disruptive or target.startable))
     finally:
         harness.close()
     print("\n".join(one.line() for one in seen))
     _print_capabilities(target)
     _print_declared(target, catalogue)
+    return _ending(first, seen)
+
+
+def _ending(first: list[Seen], seen: list[Seen]) -> int:
+    if not any(one.good for one in seen):
+        print("  nothing that the descriptor promises works, or could be tried: there is nothing to run against")
+        return 2
+    if any(one.good is False for one in first):
+        return 2
     return 1 if any(one.good is False for one in seen) else 0
 
 
@@ -82,6 +96,12 @@ async def _look(target: Target, catalogue: Catalogue, deployment: Deployment, *,
         firsts = [next(spec for spec in target.nodes if spec.role == role) for role in target.roles]
         for first in firsts:
             seen += [one async for one in _controls(target, first, deployment.nodes[first.name])]
+    else:
+        seen += [
+            Seen(None, f"[[node]] {spec.name} {hook}", "not tried: it disrupts the node; add --disruptive")
+            for spec in target.nodes
+            for hook in spec.hooks
+        ]
     return seen
 
 
@@ -95,7 +115,7 @@ async def _looks(target: Target, deployment: Deployment) -> AsyncIterator[Seen]:
         async for seen in store_looks(deployment.store):
             yield seen
     if target.observe.get("events") is not None:
-        yield await tried("events", lambda: _events(deployment))
+        yield await _events(deployment)
     for link, proxy in target.links.get("proxies", {}).items():
         yield await tried(f"link {link}", partial(_proxy, str(target.links["toxiproxy"]), str(proxy)))
 
@@ -104,10 +124,11 @@ async def _node_looks(target: Target, deployment: Deployment, spec: NodeSpec) ->
     node, what = deployment.nodes[spec.name], _called(target, spec)
     if spec.ready and (spec.start or spec.ready.kind != "log"):  # of others' nodes only later lines of the log are read
         yield await tried(f"{what} is ready", partial(_ready, deployment, spec, node))
-    elif not spec.ready:
-        for kind, url in node.urls.items():
-            if preflight.takes_connections(kind, url):
-                yield await tried(f"{what} {kind}", partial(_connect, url))
+    for kind, url in node.urls.items():
+        if preflight.takes_connections(kind, url):
+            yield await tried(f"{what} {kind}", partial(_connect, url))
+        else:
+            yield Seen(None, f"{what} {kind}", f"{url} not tried: it takes datagrams, which only a check sends")
     if (metrics := target.metrics_of(spec)) and (address := metrics.at(node.urls)):
         yield await tried(f"{what} metrics", partial(_metrics, address, deployment.fill(spec.ready_as, node.name)))
 
@@ -131,6 +152,8 @@ async def _connect(url: str) -> str:
     parts = urlsplit(url)
     _, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.close()
+    if problem := await asyncio.to_thread(speaks_otherwise, url):
+        raise RuntimeError(problem)
     return f"{url} accepts connections"
 
 
@@ -139,7 +162,10 @@ async def _metrics(url: str, shown: str) -> str:
     async with aiohttp.ClientSession() as http, http.get(url, ssl=tls) as reply:
         if not reply.ok:
             raise RuntimeError(f"GET {url}: {reply.status}")
-        return f"{len(Metrics.parse(await reply.text()).types)} metric families at {url}"
+        families = len(Metrics.parse(await reply.text()).types)
+        if not families:
+            raise RuntimeError(f"GET {url}: no Prometheus metrics in the answer")
+        return f"{families} metric families at {url}"
 
 
 async def _proxy(url: str, name: str) -> str:
@@ -162,9 +188,11 @@ async def _ping(deployment: Deployment) -> str:
         await redis.aclose()
 
 
-async def _events(deployment: Deployment) -> str:
+async def _events(deployment: Deployment) -> Seen:
+    """A node may have had nothing to say yet, so silence is neither good nor bad."""
     lines = [line for node in deployment.nodes.values() for line in node.log_lines()]
-    return f"{sum(1 for _ in json_lines(lines))} JSON lines so far"
+    found = sum(1 for _ in json_lines(lines))
+    return Seen(True, "events", f"{found} JSON lines so far") if found else Seen(None, "events", "no JSON line so far")
 
 
 async def _controls(target: Target, spec: NodeSpec, node: Node) -> AsyncIterator[Seen]:

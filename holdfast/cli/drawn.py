@@ -15,7 +15,7 @@ from holdfast.spec.catalogue import CatalogueError
 
 def asks_for_drawn(options: RunOptions) -> bool:
     """Whether the user wants drawn mutants: so many, or some by name. Both kinds in one run are refused."""
-    named = [one.startswith(PREFIX) for one in options.only]
+    named = [one.startswith(PREFIX) for one in options.selection.names]
     wanted = bool(options.drawn) or any(named)
     if wanted and (options.sample is not None or not all(named)):
         raise CatalogueError("--drawn takes neither --sample nor rows; name drawn mutants with --only drawn:<seed>:<n>")
@@ -29,7 +29,7 @@ def candidates(key: str, options: RunOptions) -> tuple[Iterator[Candidate], int]
         draw = table.draw()
         draw.scope.check()
         equivalents = table.equivalents(draw)
-        named = [draw.find(name) for name in options.only]
+        named = [draw.find(name) for name in options.selection.names]
     except (ScopeError, NoSuchMutant) as error:
         raise CatalogueError(str(error)) from error
     listed = Listed(table.all_mutants(), draw.scope.folder)

@@ -22,7 +22,7 @@ _MUTANT_LINES = 16
 
 def explain(asked: str) -> str:
     """The answer as text. Letter case does not matter; raises CatalogueError for a name that is not known."""
-    name = asked.strip().upper()
+    name = asked.strip().upper().partition("#")[0]  # a part is shown with its row
     for catalogue in map(builtin, builtin_keys()):
         id_, slash, number = name.partition("/")
         row = catalogue.requirements.get(id_)

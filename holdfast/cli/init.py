@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from holdfast import rooms
 from holdfast.spec.capability import PROFILES, in_profile
 from holdfast.spec.catalogue import Catalogue, builtin
 from holdfast.spec.own import OwnKey
@@ -16,27 +18,53 @@ _OURS = {"violate", "stranger"}
 
 
 def commented_descriptor(spec: str) -> str:
-    """Every section with every key as a comment; what this spec needs filled in from the built-in target."""
+    """Every section with every key as a comment; what has to be filled in stands without, with an example."""
     catalogue = builtin(spec)
-    return commented(spec, least_profile(catalogue), load(builtin_path(spec)), catalogue)
+    public = rooms.folder("fixtures") / "targets" / "upstream" / f"{spec}.toml"
+    names = load(public).settings if public.is_file() else None
+    return commented(spec, least_profile(catalogue), load(builtin_path(spec)), catalogue, names)
 
 
-def commented(spec: str, profile: str, example: Target, catalogue: Catalogue | None = None) -> str:
-    """The same after any target that has what the spec needs."""
-    lines = [f"# Target descriptor for the suite `{spec}`. Lines that start with # are optional."]
+def commented(
+    spec: str,
+    profile: str,
+    example: Target,
+    catalogue: Catalogue | None = None,
+    public: Mapping[str, Setting] | None = None,
+) -> str:
+    """The same after any target that has what the spec needs; `public` are the settings of a server that all know."""
+    lines = [f"# Target descriptor for the suite `{spec}`. Lines that start with # are optional; fill in the others."]
+    own = {section.name: section for section in catalogue.sections} if catalogue else {}
+    node = example.nodes[0]
     for section, keys in SECTIONS.items():
-        lines += ["", f"# {SECTION_DOC[section]}", "[[node]]" if section == "node" else f"[{section}]"]
-        first = example.nodes[0]
-        known = {"spec": f'"{spec}"', "profile": f'"{profile}"', "role": f'"{first.role}"'}
+        doc = own[section].doc if section in own else SECTION_DOC[section]
+        lines += ["", f"# {doc}", "[[node]]" if section == "node" else f"[{section}]"]
+        known = {"spec": f'"{spec}"', "profile": f'"{profile}"'}
         shown = {"profile"} if profile != next(iter(PROFILES)) else set[str]()
-        if first.role != NODE:
-            shown |= {"name", "role"} if section == "node" else set()
-            known |= {"name": f'"{first.name}"'} if section == "node" else {}
-        lines += [_line(name, key, known, shown, first) for name, key in keys.items()]
-        lines += _spec_lines(section, example)
+        if section == "node":
+            known, shown = _of_the_node(node, catalogue)
+        lines += [_line(name, key, known, shown, node) for name, key in keys.items()]
+        lines += _own_keys(own[section].keys, (section,)) if section in own else _spec_lines(section, example, public)
         lines += _hook_lines(section, catalogue) if catalogue else []
     lines += own_sections(catalogue) if catalogue else []
     return "\n".join(lines) + "\n"
+
+
+def _of_the_node(node: NodeSpec, catalogue: Catalogue | None) -> tuple[dict[str, str], set[str]]:
+    """What the entry of a node says in this spec, and what of it is no comment."""
+    known, shown = {"role": f'"{node.role}"'}, set[str]()
+    if node.role != NODE:
+        known |= {"name": f'"{node.name}"'}
+        shown |= {"name", "role"}
+    if catalogue and catalogue.urls:
+        known["urls"] = "{ " + ", ".join(f'{kind} = "{url}"' for kind, url in catalogue.urls.items()) + " }"
+    if node.ready and node.ready.kind == "http" and node.ready.what != "/health":
+        known["ready"] = f'"{node.ready.what}"'
+        shown.add("ready")
+    if node.ready_as:
+        known["ready_as"] = f'"certs/{Path(node.ready_as).name}"'
+        shown.add("ready_as")
+    return known, shown
 
 
 def least_profile(catalogue: Catalogue) -> str:
@@ -53,14 +81,16 @@ def _line(name: str, key: Key, known: dict[str, str], shown: set[str], node: Nod
     return f"{'' if visible else '# '}{name} = {known.get(name) or key.example or chr(34) * 2}  # {key.doc}"
 
 
-def _spec_lines(section: str, example: Target) -> list[str]:
+def _spec_lines(section: str, example: Target, public: Mapping[str, Setting] | None) -> list[str]:
     """What the suite of this spec knows by name, as commented suggestions."""
     match section:
         case "node":
             return [line for role in example.roles[1:] for line in _further_role(example, role)]
         case "settings":
             names = [name for name in example.settings if name not in _OURS]
-            return [f"# {name} = {_ways(example.settings[name])}" for name in names]
+            ways = example.settings if public is None else public
+            of_nobody = {name: Setting(env=name.upper()) for name in names}
+            return [f"# {name} = {_ways(ways.get(name, of_nobody[name]))}" for name in names]
         case "credentials":
             return [f'# {name} = "env:{name.upper()}"' for name in example.credentials]
         case "dialect":
@@ -87,7 +117,7 @@ def _ways(setting: Setting) -> str:
 
 def _way(way: Setting) -> str:
     """The way by which the built-in target takes it, as an example; the names are the stranger's own."""
-    fields = {"env": way.env, "flag": way.flag, "unit": way.unit, "roles": list(way.roles)}
+    fields = {"env": way.env, "flag": way.flag, "default": way.default, "unit": way.unit, "roles": list(way.roles)}
     return "{ " + ", ".join(f"{name} = {json.dumps(value)}" for name, value in fields.items() if value) + " }"
 
 
@@ -105,7 +135,7 @@ def _hook_lines(section: str, catalogue: Catalogue) -> list[str]:
 def own_sections(catalogue: Catalogue) -> list[str]:
     """The sections that only this spec has."""
     lines = []
-    for section in catalogue.sections:
+    for section in (each for each in catalogue.sections if each.name not in SECTIONS):
         lines += ["", f"# {section.doc}", f"[{section.name}]", *_own_keys(section.keys, (section.name,))]
     return lines
 
@@ -117,7 +147,7 @@ def _own_keys(keys: Mapping[str, OwnKey], path: tuple[str, ...]) -> list[str]:
         if not key.keys:
             value = key.example or (json.dumps(key.default) if key.default is not None else '""')
             choice = f" ({', '.join(map(str, key.one_of))})" if key.one_of else ""
-            lines.append(f"{'' if key.required else '# '}{name} = {value}  # {key.doc}{choice}")
+            lines.append(f"{'' if key.required or key.shown else '# '}{name} = {value}  # {key.doc}{choice}")
     for name, key in keys.items():
         if key.keys:
             lines += [f"# {key.doc}", f"[{'.'.join((*path, name))}]", *_own_keys(key.keys, (*path, name))]

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from holdfast.check.plain import in_words
+
 TIMEOUT = 5.0
 _MARKS = {True: "ok  ", False: "FAIL", None: "–   "}
 
@@ -26,4 +28,5 @@ async def tried(what: str, look: Callable[[], Awaitable[str]], limit: float = TI
         async with asyncio.timeout(limit):
             return Seen(True, what, await look())
     except Exception as error:  # noqa: BLE001 - the finding is the answer
-        return Seen(False, what, str(error) or type(error).__name__)
+        late = f"no answer within {limit:g} s" if isinstance(error, TimeoutError) else in_words(error)
+        return Seen(False, what, late)

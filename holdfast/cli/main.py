@@ -11,11 +11,14 @@ import typer
 from holdfast import __version__
 from holdfast.chaos.schedules.schedule import ScheduleError
 from holdfast.check.walk.replay import ReplayError
+from holdfast.cli.commands import EXIT_CODES, Group, UsageError, command, usage_sentence
+from holdfast.cli.completion import ids, specs
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
 from holdfast.reports.model import StreamError
+from holdfast.run.option_values import OptionError
 from holdfast.run.options import RunOptions
-from holdfast.run.plan import PlanError
+from holdfast.run.selection import PlanError
 from holdfast.spec.catalogue import CatalogueError, builtin_keys
 from holdfast.target.deployment import StartError
 from holdfast.target.descriptor import TargetError
@@ -23,14 +26,18 @@ from holdfast.target.descriptor import TargetError
 app = typer.Typer(
     name="holdfast",
     help="Proves that session, lease and leadership services keep their promises.",
+    epilog=EXIT_CODES,
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Key = Annotated[str, typer.Argument(help="a spec, e.g. admission")]
-Keys = Annotated[list[str] | None, typer.Argument(help="specs; every one there is if left out")]
+Key = Annotated[str, typer.Argument(help="a spec, e.g. admission", metavar="SPEC", autocompletion=specs)]
+Keys = Annotated[
+    list[str] | None,
+    typer.Argument(help="specs; every one there is if left out", metavar="SPEC", autocompletion=specs),
+]
 Json = Annotated[bool, typer.Option("--json", help="one JSON document on standard output, nothing else")]
 
 
@@ -57,7 +64,7 @@ def _root(
 RESULTS = Path("holdfast-results")
 
 
-@app.command()
+@command(app, judges=True)
 @takes(
     "target",
     "catalogue",
@@ -90,7 +97,7 @@ def run(
     raise typer.Exit(run_all(keys or [], options, as_json=as_json))
 
 
-@app.command()
+@command(app, judges=True)
 @takes(
     *(
         "target",
@@ -127,7 +134,7 @@ def chaos(
     raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
 
 
-@app.command()
+@command(app, judges=True)
 @takes(
     *("target", "seed", "steps", "for_", "until", "replay", "stress", "time_scale", "profile", "only", "violate"),
     *("results", "launcher", "redis_url"),
@@ -145,7 +152,7 @@ def walk(
     raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
 
 
-@app.command()
+@command(app)
 @takes("time_scale", "violate", "stranger")
 def serve(
     options: RunOptions,
@@ -161,7 +168,7 @@ def serve(
     raise typer.Exit(start(key, options, nodes=nodes, descriptor=descriptor))
 
 
-@app.command()
+@command(app, judges=True)
 @takes(
     *("only", "sample", "drawn", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
     results=RESULTS / "mutants",
@@ -178,9 +185,11 @@ def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) ->
     raise typer.Exit(kill_matrix(keys or [], options, as_json=as_json))
 
 
-@app.command()
+@command(app)
 def init(
-    spec: Annotated[str, typer.Argument(help="the spec that your server implements")],
+    spec: Annotated[
+        str, typer.Argument(help="the spec that your server implements", metavar="SPEC", autocompletion=specs)
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="file to write; standard output if left out")
     ] = None,
@@ -198,7 +207,7 @@ def init(
     typer.echo(f"wrote {output}; fill it in, then: holdfast doctor {output}")
 
 
-@app.command()
+@command(app, judges=True)
 def doctor(
     target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
     disruptive: Annotated[
@@ -219,9 +228,11 @@ def doctor(
         raise TargetError("name a descriptor to try, or a tool to --install")
 
 
-@app.command()
+@command(app)
 def requirements(
-    key: Annotated[str | None, typer.Argument(help="a spec; all if left out")] = None,
+    key: Annotated[
+        str | None, typer.Argument(help="a spec; all if left out", metavar="SPEC", autocompletion=specs)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the catalogue."""
@@ -230,9 +241,12 @@ def requirements(
     typer.echo(list_requirements(key, as_json=as_json))
 
 
-@app.command()
+@command(app)
 def explain(
-    requirement: Annotated[str, typer.Argument(help="a requirement, a group or a mutant, e.g. AD-RATE-03")],
+    requirement: Annotated[
+        str,
+        typer.Argument(help="a requirement, a group or a mutant, e.g. AD-RATE-03", metavar="ID", autocompletion=ids),
+    ],
 ) -> None:
     """Show a requirement, a group (AD-RATE) or a mutant (AD-RATE-03/1): document, checks, mutants and rules."""
     from holdfast.cli.explain import explain as explained
@@ -240,7 +254,7 @@ def explain(
     typer.echo(explained(requirement))
 
 
-@app.command()
+@command(app, judges=True)
 def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
     """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
     from holdfast.reports.files import anything_happened, write_all
@@ -255,30 +269,53 @@ def report(folder: Annotated[Path, typer.Argument(help="results folder of a run"
     raise typer.Exit(code)
 
 
-@app.command()
+@command(app)
 def diff(
-    before: Annotated[Path, typer.Argument(help="results folder or results.json")],
-    after: Annotated[Path, typer.Argument(help="results folder or results.json")],
+    before: Annotated[Path, typer.Argument(help="results folder or results.json", metavar="BEFORE")],
+    after: Annotated[Path, typer.Argument(help="results folder or results.json", metavar="AFTER")],
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="end with 1 if a row got worse and fails, 2 if it is undecided now")
+    ] = False,
 ) -> None:
-    """Say which rows changed their verdict between two runs."""
-    from holdfast.reports.diff import diff as compare
-    from holdfast.reports.diff import render
-    from holdfast.reports.files import read_results
+    """Say which rows changed their verdict between two runs, and what else differs between them."""
+    from holdfast.cli.diff import compare
 
-    typer.echo(render(compare(read_results(before), read_results(after))))
+    text, code = compare(before, after)
+    typer.echo(text)
+    raise typer.Exit(code if exit_code else 0)
 
 
-app.command(context_settings=FLAGS_ARE_ITS_OWN)(relay)
+command(app, context_settings=FLAGS_ARE_ITS_OWN)(relay)
 
 
 # What a user can get wrong: the text of each is the sentence to print.
-MISTAKES = (TargetError, CatalogueError, PlanError, StreamError, StartError, ScheduleError, ReplayError, OSError)
+MISTAKES = (
+    *(TargetError, CatalogueError, PlanError, OptionError, StreamError, StartError, ScheduleError, ReplayError),
+    OSError,
+)
 
 
 def main() -> None:
     """A user's mistake is a sentence and exit code 2, never a traceback."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except MISTAKES as error:
-        typer.echo(f"holdfast: {error}", err=True)
-        sys.exit(2)
+        code = _refused(sentence(error))
+    except UsageError as error:
+        code = _refused(usage_sentence(error))
+    except typer.Abort:
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def sentence(error: BaseException) -> str:
+    """What a mistake is told as; of a file that can't be read or written its name comes first."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _refused(said: str) -> int:
+    if said:
+        typer.echo(f"holdfast: {said}", err=True)
+    return 2

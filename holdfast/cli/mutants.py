@@ -14,8 +14,10 @@ import pytest
 from holdfast import rooms
 from holdfast.check.verifies import spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
+from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
+from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover, check_id, params_of
 from holdfast.reports.files import write_all
 from holdfast.reports.result import Results
@@ -23,6 +25,7 @@ from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
 from holdfast.run.options import RunOptions
+from holdfast.run.selection import names_row
 from holdfast.run.stream import Reporter, Stream
 from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, builtin_keys
@@ -51,6 +54,7 @@ def judge_mutants(
     drawn = asks_for_drawn(options)
     chosen = [] if drawn else _choose(everyone, options)
     found, wanted = candidates(key, options) if drawn else (iter(()), 0)
+    refuse_folder(options.results)
     checks = _collect(key, options)
     folder = options.results or Path()
     stream = Stream(folder, [reporter] if reporter else [])
@@ -86,18 +90,21 @@ def _mutant_modules(key: str) -> tuple[str, ...]:
 
 
 def _choose(everyone: list[MutantPlan], options: RunOptions) -> list[MutantPlan]:
-    chosen = [
-        mutant
-        for mutant in everyone
-        if not options.only
-        or any(mutant.id == one or mutant.id.startswith((f"{one}/", f"{one}-")) for one in options.only)
-    ]
+    names = options.selection.names
+    chosen = [mutant for mutant in everyone if not options.only or any(_named(name, mutant.id) for name in names)]
     if not chosen:
-        raise CatalogueError(f"no mutant matches {', '.join(options.only)}")
+        raise CatalogueError(f"no mutant matches {', '.join(options.only)}; see holdfast explain ID")
     if options.sample is None or options.sample >= len(chosen):
         return chosen
     drawn = {mutant.id for mutant in random.Random(options.seed).sample(chosen, options.sample)}
     return [mutant for mutant in chosen if mutant.id in drawn]
+
+
+def _named(name: str, mutant: str) -> bool:
+    """Whether a name means this mutant: the mutant, its row or group, or a pattern of these, in any case."""
+    row, slash, number = name.partition("/")
+    mine, _, its_number = mutant.partition("/")
+    return names_row(row, mine) and (not slash or number in ("*", its_number))
 
 
 class _Collector(Handover):
@@ -118,17 +125,15 @@ class _Collector(Handover):
 def _collect(key: str, options: RunOptions) -> list[CollectedCheck]:
     suite = rooms.folder("conformance")
     collector = _Collector(RunOptions(target=key, seed=options.seed))
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    code = pytest.main(
-        [
-            str(suite / key),
-            f"--rootdir={suite.parent}",
-            f"--confcutdir={suite}",
-            *("-c", os.devnull, "--collect-only"),
-            *("-p", "holdfast.plugin", "-p", "no:terminal", "-p", "no:cacheprovider"),
-        ],
-        plugins=[collector],
-    )
+    words = [
+        str(suite / key),
+        f"--rootdir={suite.parent}",
+        f"--confcutdir={suite}",
+        *("-c", os.devnull, "--collect-only"),
+        *("-p", "holdfast.plugin", "-p", "no:terminal", "-p", "no:cacheprovider"),
+    ]
+    with undisturbed():
+        code = pytest.main(words, plugins=[collector])
     if not collector.found:
         raise CatalogueError(f"the suite of {key} can't be collected (pytest says {code})")
     return collector.found

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli.completion import ids
+from holdfast.run.option_values import refuse_values
 from holdfast.run.options import Option, RunOptions, options
 
 
@@ -23,7 +25,9 @@ def takes(*names: str, **other_defaults: Any) -> Callable[[Callable[..., None]],
         @wraps(command)
         def call(**given: Any) -> None:
             said = {name: value for name in names if (value := given.pop(name)) is not None}
-            command(**given, options=RunOptions(**{name: _plain(value) for name, value in said.items()}))
+            asked = RunOptions(**{name: _plain(value) for name, value in said.items()})
+            refuse_values(asked)
+            command(**given, options=asked)
 
         known = options()
         flags = [_flag(known[name], other_defaults.get(name, known[name].default)) for name in names]
@@ -42,7 +46,8 @@ def _flag(option: Option, default: Any) -> inspect.Parameter:
     hint: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]  # a type at run time
     # A flag that is on or off has no second name `--no-…`; one that is a word of Python has another name as a field.
     names = [option.spelling] if option.kind is bool or option.name.endswith("_") else []
-    info = typer.Option(*names, help=option.flag.help, metavar=option.flag.metavar)
+    offered = {"only": ids}.get(option.name)
+    info = typer.Option(*names, help=option.flag.help, metavar=option.flag.metavar, autocompletion=offered)
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast import rooms
-from holdfast.cli.mistakes import refuse_mistakes
+from holdfast.cli.mistakes import cache_folder, refuse_mistakes, refuse_scenarios
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
+from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover
 from holdfast.reports.files import anything_happened, walk_files, write_all
 from holdfast.reports.result import Results
@@ -57,6 +58,7 @@ class _Listener(Handover):
 def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (), *, as_json: bool) -> int:
     """Run the suites of these specs; `scenarios` are the names of those that chaos is to run."""
     chosen = keys or ([options.read_target().spec] if options.target else builtin_keys())
+    refuse_scenarios(chosen, scenarios)
     if len(chosen) > 1:
         return run_several("run", chosen, options, scenarios, as_json=as_json)
     (key,) = chosen
@@ -84,10 +86,9 @@ def run_suite(
     refuse_mistakes(key, options)
     results = options.results or Path()
     listener = _Listener(options, reporter, tokens)
-    # Foreign plugins change how items run; a verdict must not depend on what else is installed.
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     (results / EVENTS).unlink(missing_ok=True)
-    code = pytest.main(_arguments(key, options, scenarios, results), plugins=[listener])
+    with undisturbed():
+        code = pytest.main(_arguments(key, options, scenarios, results), plugins=[listener])
     if listener.problem:
         return Ran(2, listener.problem)
     if not anything_happened(results):
@@ -105,7 +106,7 @@ def _arguments(key: str, options: RunOptions, scenarios: tuple[str, ...], result
         f"--rootdir={suite.parent}",
         f"--confcutdir={suite}",
         *("-c", os.devnull, "-p", "holdfast.plugin", "-p", "no:terminal"),
-        *("-o", f"cache_dir={(results / '.cache').absolute()}", "-o", "python_files=test_*.py"),
+        *("-o", f"cache_dir={cache_folder(results)}", "-o", "python_files=test_*.py"),
         "--assert=plain",  # a finding has the check's own words, and no expressions of Python below them
         "--import-mode=importlib" if "site-packages" in str(suite) else "--import-mode=prepend",
         *(["-x"] if options.fail_fast else []),

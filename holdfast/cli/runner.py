@@ -75,12 +75,12 @@ def _work(order: Order, wire: Wire, tokens: SharedTokens) -> int:
 
 
 def _main() -> NoReturn:
-    from holdfast.cli.main import MISTAKES
+    from holdfast.cli.main import MISTAKES, sentence
 
     try:
         code = main()
     except MISTAKES as error:
-        print(error, file=sys.stderr)
+        print(sentence(error), file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         code = 2

@@ -25,6 +25,9 @@ from holdfast.target.roles import NODE, counted
 
 
 def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
+    builtin(key)  # says which specs there are, if this is none
+    if options.violate and not options.violate.startswith(PREFIX):
+        options = replace(options, violate=options.violate.upper())
     target = estranged(load(builtin_path(key)).at_scale(options.time_scale), options.stranger)
     also = _also_broken(key, options.violate) if options.violate else ()
     target = replace(target, nodes=_with_counts(target, nodes))

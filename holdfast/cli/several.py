@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.cli.mistakes import refuse_mistakes
+from holdfast.cli.mistakes import failed_last, refuse_mistakes
 from holdfast.reports.files import RESULTS, anything_happened, read_results, write_all
 from holdfast.reports.index import COMMAND, INDEX, write_index
 from holdfast.reports.terminals import Terminals
@@ -22,11 +22,11 @@ from holdfast.reports.together import together
 from holdfast.run.cost import cores, cpu_seconds
 from holdfast.run.events import Event
 from holdfast.run.options import RunOptions
-from holdfast.run.plan import PlanError, names
 from holdfast.run.runners import Ending, Order, Runners
+from holdfast.run.selection import PlanError, Selection, known, unknown
 from holdfast.run.signals import ignore_signals
 from holdfast.run.stream import EVENTS
-from holdfast.run.suite import checks_of
+from holdfast.run.suite import check_names, checks_of
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import TargetError
 
@@ -40,8 +40,6 @@ def run_several(
     """Run these specs, each in a runner of its own, and return one exit code; `work` is `run` or `mutants`."""
     began = time.monotonic()
     jobs = cores() if options.jobs is None else options.jobs
-    if jobs < 1:
-        raise PlanError(f"--jobs {jobs}: at least one spec has to run")
     orders = _orders(work, keys, options, scenarios, jobs)
     screen = _Screen(None if as_json else Terminals([order.key for order in orders]))
     shown = [replace(order, waiting=screen.moves) for order in _longest_first(orders, jobs)]
@@ -71,8 +69,8 @@ def run_several(
 def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tuple[str, ...], jobs: int) -> list[Order]:
     if options.target:
         raise TargetError(f"--target {options.target} is of one spec; name that spec alone")
-    parts = _only_of(keys, options.only)
     folder = options.results or Path()
+    parts = _only_of(_failed(keys, folder) if options.last_failed else keys, options.only)
     for old in (INDEX, COMMAND):  # what is there afterwards is of this run
         (folder / old).unlink(missing_ok=True)
     orders = []
@@ -93,10 +91,23 @@ def _only_of(keys: Sequence[str], only: tuple[str, ...]) -> dict[str, tuple[str,
     keys = list(dict.fromkeys(keys))
     if not only:
         return dict.fromkeys(keys, ())
-    theirs = {key: tuple(name for name in only if names(name.partition("/")[0], builtin(key))) for key in keys}
-    if unknown := [name for name in only if not any(name in mine for mine in theirs.values())]:
-        raise PlanError(f"{unknown[0]}: no requirement or group of {', '.join(keys)}; see holdfast requirements")
+    wanted = Selection(only).names
+    theirs = {key: tuple(name for name in wanted if _has(key, name)) for key in keys}
+    for name in wanted:
+        if not any(name in mine for mine in theirs.values()):
+            raise PlanError(unknown(name, map(builtin, keys), [check for key in keys for check in check_names(key)]))
     return {key: mine for key, mine in theirs.items() if mine}
+
+
+def _has(key: str, name: str) -> bool:
+    """Whether a spec has this row, group or check; of a mutant (`ID/n`) its row counts."""
+    row = name if "::" in name else name.partition("/")[0]
+    return known(row, builtin(key), check_names(key))
+
+
+def _failed(keys: Sequence[str], folder: Path) -> Sequence[str]:
+    """The specs of which something failed in the last run; all of them, to be refused one by one, if nothing did."""
+    return [key for key in keys if failed_last(folder / key)] or keys
 
 
 def _longest_first(orders: list[Order], jobs: int) -> list[Order]:
@@ -108,9 +119,10 @@ def _estimate(order: Order) -> float:
     """What the checks of the spec plan to wait and to work; for mutants as often as there are violations."""
     catalogue, target = builtin(order.key), order.options.read_target(order.key)
     timings = target.timings(catalogue)
-    checks = checks_of(order.key, scenarios=order.options.scenarios).values()
-    takes = order.options.selection.takes
-    chosen = [check for check in checks if any(takes(catalogue.requirements[claim.id]) for claim in check.claims)]
+    checks = checks_of(order.key, scenarios=order.options.scenarios)
+    takes = order.options.selection.among(checks).takes
+    rows = catalogue.requirements
+    chosen = [check for check in checks.values() if any(takes(rows[claim.id]) for claim in check.claims)]
     planned = sum(timings.evaluate(check.waits) + _WORK_OF_A_CHECK for check in chosen)
     violations = sum(len(row.violations) for row in catalogue)
     return planned * (violations / max(1, len(list(catalogue))) if order.work == "mutants" else 1)

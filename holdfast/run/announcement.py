@@ -2,6 +2,7 @@
 
 import datetime as dt
 import platform
+import re
 import shlex
 import sys
 import uuid
@@ -12,6 +13,8 @@ from holdfast.run.options import RunOptions
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target, builtin_path
+
+_PASSWORD = re.compile(r"(\w+://[^:/@\s]*:)[^@/\s]+@")
 
 
 def run_started(
@@ -41,7 +44,7 @@ def run_started(
         python=platform.python_version(),
         platform=platform.platform(terse=True),
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        command=shlex.join(["holdfast", *sys.argv[1:]]),
+        command=shlex.join(["holdfast", *map(without_password, sys.argv[1:])]),
         timings={
             name: TimingInForce(scaled.kind, scaled.spec_seconds, scaled.seconds, scaled.source)
             for name, scaled in timings.all().items()
@@ -52,3 +55,8 @@ def run_started(
 def foreign_file(target: Target) -> str | None:
     """The descriptor's path, unless it is a built-in one, which is found by the spec's key."""
     return str(target.file) if target.file and target.file != builtin_path(target.spec) else None
+
+
+def without_password(word: str) -> str:
+    """A word of a command line as it may stand in a report: the password of a URL is left out."""
+    return _PASSWORD.sub(r"\1…@", word)

@@ -2,13 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
-from holdfast.run.announcement import foreign_file
+from holdfast.run.announcement import foreign_file, without_password
 from holdfast.run.job import Job
 from holdfast.run.options import RunOptions
+from holdfast.run.options import options as known
 from holdfast.run.plan import Plan
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
@@ -17,6 +18,12 @@ from holdfast.target.descriptor import Target
 _SCENARIO = re.compile(r"test_([a-z]+)0*(\d+)_")
 # Attempts and repeats of one seed draw their own numbers below this.
 SEEDS_APART = 1000
+# Options that a repeated check needs too, by command.
+CARRIED = {
+    "run": ("seed", "profile", "launcher", "redis_url", "time_scale", "stranger"),
+    "chaos": ("seed", "launcher", "time_scale", "stranger"),
+    "walk": ("seed", "profile", "launcher", "redis_url", "time_scale", "violate"),
+}
 
 
 def jobs_of(
@@ -47,29 +54,31 @@ def jobs_of(
 
 
 def repeat_command(spec: CheckSpec, options: RunOptions, target: Target) -> str:
+    """The command line that runs this check again as it was run."""
     if spec.walks:
-        words = ["holdfast", "walk", target.spec, *_which_walk(options)]
+        command, words = "walk", _which_walk(options)
     elif options.scenarios:
-        words = ["holdfast", "chaos", target.spec, *_which_scenario(spec, options)]
+        command, words = "chaos", [*_which_scenario(spec, options), "--engine", options.engine]
     else:
-        words = ["holdfast", "run", target.spec]
-        words += [word for id_ in dict.fromkeys(claim.id for claim in spec.claims) for word in ("--only", id_)]
+        command, words = "run", ["--only", ",".join(dict.fromkeys(claim.id for claim in spec.claims))]
     if file := foreign_file(target):
         words += ["--target", file]
-    if options.scenarios:
-        words += ["--engine", options.engine, "--seed", str(options.seed)]
-    if options.violate:
-        words += ["--violate", options.violate]
-    if options.time_scale is not None:
-        words += ["--time-scale", f"{options.time_scale:g}"]
-    return shlex.join(words)
+    return shlex.join(["holdfast", command, target.spec, *words, *_carried(command, options)])
+
+
+def _carried(command: str, options: RunOptions) -> Iterator[str]:
+    """What the user asked for besides, as far as it changes how a check goes."""
+    for name in CARRIED[command]:
+        option, value = known()[name], getattr(options, name)
+        if value != option.default or name == "seed":  # the seed is told in any case: it repeats the draws
+            yield from (option.spelling, without_password(f"{value:g}" if isinstance(value, float) else str(value)))
 
 
 def _which_walk(options: RunOptions) -> list[str]:
     """A walk is drawn again from its seed; its finding is repeated exactly by the file that the report has."""
     if options.replay:
         return ["--replay", str(options.replay)]
-    return ["--seed", str(options.seed), *(["--for", options.for_] if options.for_ else [])]
+    return ["--for", options.for_] if options.for_ else []
 
 
 def _which_scenario(spec: CheckSpec, options: RunOptions) -> list[str]:

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 from holdfast.check.walk.order import Order
 from holdfast.check.walk.replay import read
-from holdfast.run.plan import Selection
 from holdfast.run.scheduler import overlap_for
+from holdfast.run.selection import Selection
 from holdfast.spec.catalogue import seconds
 from holdfast.target.descriptor import Target, TargetError, builtin_path, load
 
@@ -46,10 +46,12 @@ class FaultEngine(StrEnum):
 
 @dataclass(frozen=True)
 class Flag:
-    """How an option is explained to the user."""
+    """How an option is explained to the user, and which values of it make sense."""
 
     help: str
     metavar: str | None = None
+    # The smallest number that makes sense; for a duration (`TIME`) it must be longer than nothing.
+    least: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +60,18 @@ class RunOptions:
     catalogue: Annotated[str | None, Flag("insist on this version of the catalogue", "VERSION")] = None
     time_scale: Annotated[float | None, Flag("1 = the spec's own time", "X")] = None
     profile: Annotated[str | None, Flag("wire, store, control or full instead of the descriptor's", "NAME")] = None
-    only: Annotated[tuple[str, ...], Flag("this requirement (AD-RATE-03) or group (AD-RATE) alone", "ID")] = ()
+    only: Annotated[
+        tuple[str, ...],
+        Flag("AD-RATE-03, AD-RATE, AD-RATE-03#2, AD-*-01 or the name of a check; in any case, with commas", "ID"),
+    ] = ()
     level: Annotated[Level | None, Flag("leave weaker requirements out")] = None
     results: Annotated[Path | None, Flag("where events.jsonl and the reports go", "DIR")] = None
     fail_fast: Annotated[bool, Flag("stop at the first failure")] = False
     last_failed: Annotated[bool, Flag("only what failed in the last run")] = False
-    repeat: Annotated[int, Flag("run every check N times", "N")] = 1
-    jobs: Annotated[int | None, Flag("specs at the same time, each in a runner of its own; one a core", "N")] = None
-    stress: Annotated[int, Flag("keep N cores busy meanwhile", "N")] = 0
-    overlap: Annotated[int | None, Flag("how many checks wait at the same time", "N")] = None
+    repeat: Annotated[int, Flag("run every check N times", "N", 1)] = 1
+    jobs: Annotated[int | None, Flag("specs at the same time, each in a runner of its own; one a core", "N", 1)] = None
+    stress: Annotated[int, Flag("keep N cores busy meanwhile", "N", 0)] = 0
+    overlap: Annotated[int | None, Flag("how many checks wait at the same time", "N", 1)] = None
     budget: Annotated[str | None, Flag("the most telling checks that fit, e.g. 30m", "TIME")] = None
     launcher: Annotated[Launcher, Flag("how Python nodes are started")] = Launcher.FORK
     redis_url: Annotated[str | None, Flag("use this Redis instead of the embedded one", "URL")] = None
@@ -77,15 +82,17 @@ class RunOptions:
     )
     scenarios: Annotated[bool, Flag("the chaos scenarios instead of the suite")] = False
     engine: Annotated[FaultEngine, Flag("what scenarios inject faults with")] = FaultEngine.RELAY
-    random: Annotated[int, Flag("run N schedules of faults drawn with --seed instead of the named scenarios", "N")] = 0
+    random: Annotated[
+        int, Flag("run N schedules of faults drawn with --seed instead of the named scenarios", "N", 0)
+    ] = 0
     schedule: Annotated[Path | None, Flag("run this schedule of faults (TOML) instead of a drawn one", "FILE")] = None
     walks: Annotated[bool, Flag("the walks alone, as long as they are asked to")] = False
-    steps: Annotated[int | None, Flag("walk this many steps", "N")] = None
+    steps: Annotated[int | None, Flag("walk this many steps", "N", 1)] = None
     for_: Annotated[str | None, Flag("walk for this long, e.g. 5m", "TIME")] = None
     until: Annotated[WalkUntil | None, Flag("end the walks when every pair was reached")] = None
     replay: Annotated[Path | None, Flag("perform the walk of this file instead of drawing one", "FILE")] = None
-    sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N")] = None
-    drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N")] = 0
+    sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N", 1)] = None
+    drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N", 0)] = 0
     cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "120m"
     all_checks: Annotated[bool, Flag("run every check against every mutant, to see what else kills it")] = False
 
@@ -194,6 +201,11 @@ class Option:
     @property
     def spelling(self) -> str:
         return f"--{self.name.rstrip('_').replace('_', '-')}"
+
+    @property
+    def in_pytest(self) -> str:
+        """Its spelling among the flags of pytest, where others have flags too."""
+        return f"--holdfast-{self.spelling.removeprefix('--')}"
 
 
 def options() -> Mapping[str, Option]:

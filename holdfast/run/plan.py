@@ -7,43 +7,12 @@ from dataclasses import dataclass, field, replace
 from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.run.events import DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
 from holdfast.run.lacks import Lack, lack, lacking_hook
-from holdfast.spec.catalogue import LEVELS, Catalogue, Part, Requirement
+from holdfast.run.selection import Choice, PlanError, Selection
+from holdfast.spec.catalogue import Catalogue, Part, Requirement
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target
 
 NOT_SELECTED = "not selected"
-
-
-class PlanError(ValueError):
-    """The suite does not match the catalogue, or nothing is left to run."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What the user asked for; nothing means all."""
-
-    only: tuple[str, ...] = ()
-    level: str | None = None
-
-    def takes(self, row: Requirement) -> bool:
-        if self.level and LEVELS.index(row.level) > LEVELS.index(self.level.upper()):
-            return False
-        return not self.only or any(_names(wanted, row) for wanted in self.only)
-
-    def check(self, catalogue: Catalogue) -> None:
-        """Refuse a name that no row has: leaving it out in silence would read as tested."""
-        for wanted in self.only:
-            if not names(wanted, catalogue):
-                raise PlanError(f"{wanted}: no requirement or group of {catalogue.key}; see holdfast requirements")
-
-
-def names(wanted: str, catalogue: Catalogue) -> bool:
-    """Whether a catalogue has this requirement or group."""
-    return any(_names(wanted, row) for row in catalogue)
-
-
-def _names(wanted: str, row: Requirement) -> bool:
-    return row.id == wanted or row.id.startswith(f"{wanted}-")
 
 
 @dataclass(frozen=True)
@@ -103,14 +72,15 @@ def make_plan(
     `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
     """
     _validate(catalogue, checks)
-    selection.check(catalogue)
+    selection.check(catalogue, checks)
+    choice = selection.among(checks)
     inside = {id_: spec for id_, spec in checks.items() if spec.needs(catalogue) <= target.in_profile()}
     lacks = {id_: found for id_, spec in inside.items() if (found := _lack(spec, target, catalogue))}
     unchosen = dict.fromkeys(deselected, NOT_SELECTED)
     plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
     by_claim = _by_claim(inside)
     for row in catalogue:
-        if not selection.takes(row):
+        if not choice.takes(row):
             continue
         parts = [_plan_part(row, part, target, by_claim[Claim(row.id, part.number)]) for part in row.parts]
         parts = [_without_lacking(part, lacks) for part in parts if part.status != "outside-profile"]
@@ -119,10 +89,14 @@ def make_plan(
         if (deselected or not whole) and not any(set(part.checks) - deselected for part in parts):
             continue
         if parts:
-            plan.rows[row.id] = [part.without(unchosen) for part in parts]
+            plan.rows[row.id] = [part.without(unchosen | _unasked(choice, row, part)) for part in parts]
     wanted = {check for parts in plan.rows.values() for part in parts for check in part.checks}
     plan.checks = {id_: spec for id_, spec in checks.items() if id_ in wanted}
     return plan
+
+
+def _unasked(choice: Choice, row: Requirement, part: PlannedPart) -> dict[str, str]:
+    return dict.fromkeys(choice.left_out(row, part.part, part.checks), NOT_SELECTED)
 
 
 def _plan_part(row: Requirement, part: Part, target: Target, checks: Sequence[str]) -> PlannedPart:

@@ -23,7 +23,8 @@ from holdfast.run.jobs import jobs_of
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
 from holdfast.run.perform import Outcome
-from holdfast.run.plan import Plan, PlanError, announced, make_plan, within_budget
+from holdfast.run.plan import Plan, announced, make_plan, within_budget
+from holdfast.run.selection import PlanError
 from holdfast.run.signals import Signals
 from holdfast.run.stream import Stream
 from holdfast.run.suite import checks_of
@@ -68,7 +69,8 @@ class CheckSession:
             within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
         self._plan.narrowed = narrowed(options, left_out, budget=bool(self._plan.left_out))
         if not self._plan.rows:
-            raise PlanError("no requirement is left to run; holdfast requirements lists what there is")
+            profile = self.target.profile
+            raise PlanError(f"no requirement is left to run in profile {profile}; see holdfast requirements")
         return frozenset(self._plan.checks)
 
     def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:

@@ -133,6 +133,8 @@ class Catalogue:
     # Sections of a descriptor, and hooks, that only this spec has.
     sections: tuple[OwnSection, ...] = ()
     hooks: tuple[DeclaredHook, ...] = ()
+    # Where a server listens by default, for descriptors to begin with.
+    urls: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Requirement]:
         return iter(self.requirements.values())
@@ -144,7 +146,9 @@ class Catalogue:
 
 @cache
 def builtin(key: str) -> Catalogue:
-    """The catalogue that comes with Holdfast for this spec."""
+    """The catalogue that comes with Holdfast for this spec; raises CatalogueError if there is no such spec."""
+    if key not in builtin_keys():
+        raise CatalogueError(f"{key}: no such spec; Holdfast has suites for: {', '.join(builtin_keys())}")
     return load(rooms.folder("conformance") / key / "requirements.toml")
 
 
@@ -154,8 +158,7 @@ def builtin_keys() -> list[str]:
 
 def load(path: Path) -> Catalogue:
     if not path.is_file():
-        known = ", ".join(builtin_keys())
-        raise CatalogueError(f"{path}: no such catalogue; Holdfast has suites for: {known}")
+        raise CatalogueError(f"{path}: no such catalogue")
     data = tomllib.loads(path.read_text())
     catalogue, problems = _read(data)
     problems += list(_problems(catalogue))
@@ -204,6 +207,7 @@ def _read(data: dict[str, Any]) -> tuple[Catalogue, list[str]]:
         limit_formulas={name: formulas[name] for name in formulas.keys() & limits},
         sections=tuple(section for section, _ in sections),
         hooks=tuple(hook for hook, _ in hooks),
+        urls=spec.get("urls", {}),
     )
     problems += timing_problems + limit_problems + document_problems
     problems += [problem for _, found in (*sections, *hooks) for problem in found]

@@ -36,6 +36,7 @@ class OwnKey:
     doc: str
     example: str = ""
     required: bool = False
+    shown: bool = False  # `holdfast init` writes it as if it were required
     one_of: tuple[Any, ...] = ()
     default: Any = None
     keys: Mapping[str, "OwnKey"] = field(default_factory=dict)
@@ -114,7 +115,7 @@ def _read_keys(raw: Mapping[str, Any], where: str, problems: list[str]) -> dict[
         types = tuple(kinds) if isinstance(kinds, list) else (str(kinds),)
         unknown = [each for each in types if each not in TYPES]
         problems += [f"{place}: type {each!r} is none of {', '.join(TYPES)}" for each in unknown]
-        allowed = {"type", "doc", "example", "required", "one_of", "default", "keys"}
+        allowed = {"type", "doc", "example", "required", "shown", "one_of", "default", "keys"}
         problems += [f"{place}: {each}: no such key" for each in entry.keys() - allowed]
         if not entry.get("doc"):
             problems.append(f"{place}: doc is missing: what the key means, in one sentence")
@@ -123,6 +124,7 @@ def _read_keys(raw: Mapping[str, Any], where: str, problems: list[str]) -> dict[
             doc=str(entry.get("doc", "")),
             example=str(entry.get("example", "")),
             required=bool(entry.get("required", False)),
+            shown=bool(entry.get("shown", False)),
             one_of=tuple(entry.get("one_of", ())),
             default=entry.get("default"),
             keys=_read_keys(entry.get("keys", {}), place, problems),

@@ -16,9 +16,7 @@ deployment starts, because only then the ports are known; here they are only sea
 Nodes, roles and their order are in `roles`, readiness in `ready`, ways of settings in `settings`.
 """
 
-import os
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +26,8 @@ from holdfast import rooms
 from holdfast.spec.capability import HOOK, PROFILES, Capability, OwnCapability, in_profile
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, builtin_keys, seconds
 from holdfast.spec.timings import Timings
-from holdfast.target import not_offered, roles, schema, store
+from holdfast.target import not_offered, roles, schema, store, values
+from holdfast.target.entries import entry_point, from_environment, window
 from holdfast.target.hooks import Hook, read_hooks
 from holdfast.target.known_failure import KnownFailure, read_known_failure
 from holdfast.target.not_offered import NotOffered
@@ -37,6 +36,7 @@ from holdfast.target.roles import NODE, Listener, NodeSpec, Start
 from holdfast.target.settings import Setting, read_setting
 from holdfast.target.store import StoreSpec
 from holdfast.target.subjects import split_link
+from holdfast.target.toml_file import read_toml
 
 __all__ = ["KnownFailure", "NodeSpec", "Setting", "Start", "Target", "TargetError", "builtin_path", "load"]
 
@@ -207,22 +207,27 @@ def load(path: Path, catalogue: Catalogue | None = None) -> Target:
 
     `catalogue` is the one that its spec is checked against, if not the built-in one.
     """
-    if not path.is_file():
-        raise TargetError(f"{path}: no such descriptor; `holdfast init SPEC` writes one")
     try:
-        data = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise TargetError(f"{path}: not valid TOML: {error}") from error
+        data = read_toml(path)
+    except ValueError as error:
+        raise TargetError(f"{path}: {error}") from error
     known = catalogue or _catalogue_of(data)
     found = list(schema.problems(data, *((known.sections, known.hooks) if known else ())))
     if known and not found:
         found = list(not_offered.problems(data.get("not_offered", {}), known))
+        found += values.problems(data, known, _example_of(known))
     if found:
         raise TargetError("\n".join(f"{path}: {problem}" for problem in found))
     try:
-        return _read(data, path, known or builtin(data["target"]["spec"]))
+        return _read(data, path, known or builtin(data["target"]["spec"]))  # which says that there is no such spec
     except (ValueError, CatalogueError) as error:
         raise TargetError(f"{path}: {error}") from error
+
+
+def _example_of(catalogue: Catalogue) -> dict[str, Any]:
+    """Returns what the built-in target of a spec says; nothing where there is none."""
+    path = builtin_path(catalogue.key)
+    return read_toml(path) if path.is_file() else {}
 
 
 def _catalogue_of(data: dict[str, Any]) -> Catalogue | None:
@@ -248,8 +253,8 @@ def _read(data: dict[str, Any], path: Path, catalogue: Catalogue) -> Target:
         settings={
             name: read_setting(name, value, roles.roles_of(nodes)) for name, value in data.get("settings", {}).items()
         },
-        files={name: _entry_point(name, value) for name, value in data.get("files", {}).items()},
-        credentials={name: _from_environment(name, value) for name, value in data.get("credentials", {}).items()},
+        files={name: entry_point(name, value) for name, value in data.get("files", {}).items()},
+        credentials={name: from_environment(name, value) for name, value in data.get("credentials", {}).items()},
         observe=data.get("observe", {}),
         links=data.get("links", {}),
         harness={"bind": "127.0.0.1", "advertise": "127.0.0.1", **data.get("harness", {})},
@@ -264,7 +269,7 @@ def _read(data: dict[str, Any], path: Path, catalogue: Catalogue) -> Target:
         ),
         hooks=read_hooks(data, path.parent),
         own={section.name: section.read(data.get(section.name, {})) for section in catalogue.sections},
-        windows={name: _window(name, text) for name, text in data.get("windows", {}).items()},
+        windows={name: window(name, text) for name, text in data.get("windows", {}).items()},
         not_offered=NotOffered(data.get("not_offered", {})),
     )
     _check_references(target)
@@ -372,25 +377,3 @@ def _start(value: Any) -> Start | None:
             return Start(python=entry, args=tuple(str(word) for word in value.get("args", ())))
         case _:
             raise ValueError('[[node]] start: write a command, or { python = "package.module:function", args = [] }')
-
-
-def _window(name: str, text: Any) -> float:
-    try:
-        return seconds(text)
-    except (ValueError, CatalogueError, AttributeError, TypeError) as error:
-        raise ValueError(f'[windows] {name}: {text!r} is no duration; write {name} = "45s"') from error
-
-
-def _entry_point(name: str, value: Any) -> str:
-    if not isinstance(value, str) or value.count(":") != 1:
-        raise ValueError(f'[files] {name}: write "package.module:function", which gets a folder and the node names')
-    return value
-
-
-def _from_environment(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or not value.startswith("env:"):
-        return value
-    variable = value.removeprefix("env:")
-    if variable not in os.environ:
-        raise ValueError(f"[credentials] {name}: the environment variable {variable} is not set")
-    return os.environ[variable]

@@ -6,6 +6,7 @@ is a requirement (`XX-REG-01`), one part of it (`XX-REG-01#2`), a group (`XX-REG
 cause as a run has named it after "blocked by: no" (`admin calls`).
 """
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,10 @@ def said(reason: str) -> str:
     return f"not offered: {reason}"
 
 
+def _parts(catalogue: Catalogue, row: str) -> int:
+    return len(catalogue.requirements[row].parts)
+
+
 def problems(entries: Mapping[str, object], catalogue: Catalogue) -> Iterator[str]:
     """Yields what is wrong with the section, one sentence each."""
     ids = {row.id for row in catalogue}
@@ -55,6 +60,8 @@ def problems(entries: Mapping[str, object], catalogue: Catalogue) -> Iterator[st
         if not isinstance(reason, str) or not reason.strip():
             yield f'[not_offered] {key}: say why, "{key}" = "we have no …"'
         elif _LIKE_A_ROW.fullmatch(key) and row not in ids | groups:
-            yield f"[not_offered] {key}: no requirement or group of {catalogue.key}; see holdfast requirements"
-        elif part and int(part) > len(catalogue.requirements[row].parts if row in ids else ()):
+            near = difflib.get_close_matches(row, ids | groups, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "see holdfast requirements"
+            yield f"[not_offered] {key}: no requirement or group of {catalogue.key}; {hint}"
+        elif row in ids and "#" in key and not (part.isdecimal() and 1 <= int(part) <= _parts(catalogue, row)):
             yield f"[not_offered] {key}: there is no such part; see holdfast explain {row}"

@@ -6,16 +6,31 @@ from urllib.parse import urlsplit
 
 from holdfast.target.descriptor import Target
 from holdfast.target.given import wrong_file
+from holdfast.target.speaks import speaks_otherwise
 
 _TIMEOUT = 3.0
 _PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}
+_STORES = ("redis", "rediss")
 # Names of URLs, or their schemes, that mean UDP.
 _DATAGRAMS = {"udp", "quic", "h3", "wt", "webtransport"}
 
 
 def not_there(target: Target) -> str | None:
     """Returns what is missing and how to correct it; None if the target is there, with what we need to talk to it."""
-    return no_program(target) or wrong_file(target) or nothing_listens(target)
+    return no_program(target) or wrong_file(target) or not_reached(target)
+
+
+def not_reached(target: Target) -> str | None:
+    """Returns why nobody can talk to the target at its URLs, or look into its store."""
+    return nothing_listens(target) or wrong_scheme(target) or no_store(target)
+
+
+def no_store(target: Target) -> str | None:
+    """Returns None if the Redis that the checks are to look into takes connections, or is started by Holdfast."""
+    url = str(target.observe.get("redis") or "{")
+    if "{" in url or urlsplit(url).scheme not in _STORES or _accepts(url):
+        return None
+    return f"nothing listens at {url}: start the Redis of {target.name}, or mend [observe] redis in {target.file}"
 
 
 def no_program(target: Target) -> str | None:
@@ -43,6 +58,17 @@ def nothing_listens(target: Target) -> str | None:
     if not addresses or any(_accepts(url) for url in addresses):
         return None
     return f"nothing listens at {', '.join(addresses)}: start {target.name}, or mend {key} in {target.file}"
+
+
+def wrong_scheme(target: Target) -> str | None:
+    """Returns None unless a node that others started speaks TLS where its URL says http, or the other way round."""
+    if target.startable:
+        return None
+    for node in target.nodes:
+        for kind, url in node.urls.items():
+            if takes_connections(kind, url) and (problem := speaks_otherwise(url)):
+                return f"[[node]] {node.name} urls {kind}: {problem}, in {target.file}"
+    return None
 
 
 def takes_connections(kind: str, url: str) -> bool:

@@ -6,6 +6,7 @@ credentials of the spec, which only the catalogue and the driver know. Only name
 values mean is up to `descriptor`.
 """
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,10 @@ class Key:
     example: str = ""
     required: bool = False
     shown: bool = False  # `holdfast init` writes it as if it were required
+
+
+# Types in the words of TOML.
+_WORDS: dict[type, str] = {str: "text", int: "a number", float: "a number", list: "a list", dict: "a table"}
 
 
 def _text(doc: str, example: str = "", *, required: bool = False) -> Key:
@@ -80,7 +85,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "down_after": _text("silence after which it is; a duration or the name of a timing, which scales", '"5s"'),
         "failover_timeout": _text("time for one failover, as a duration or a timing", '"30s"'),
         "master_name": _text("the name under which the Sentinels know the primary", '"mymaster"'),
-        "mutants": Key((dict,), 'other values for one mutant: "ID/n" = { quorum = 1 }'),
+        "mutants": Key((dict,), 'other values for one mutant: "ID/n" = { quorum = 1 }', "{}"),
     },
     "settings": {},
     "files": {},
@@ -118,7 +123,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
     },
     "timings": {},
     "limits": {},
-    "scaled": {"limits": Key((dict,), "limits that hold only while time_scale is below 1")},
+    "scaled": {"limits": Key((dict,), "limits that hold only while time_scale is below 1", "{}")},
     "windows": {},
     "dialect": {},
     "not_offered": {},
@@ -167,7 +172,7 @@ def problems(
             yield from of_spec[section].problems(content)
             continue
         if section not in SECTIONS:
-            yield f"[{section}]: no such section{nearest(section, [*SECTIONS, *of_spec])}"
+            yield f"[{section}]: no such section{nearest(section, dict.fromkeys([*SECTIONS, *of_spec]))}"
             continue
         entries = content if section == "node" else [content]
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -178,7 +183,9 @@ def problems(
             yield from (f"{where} {problem}" for problem in _key_problems(section, entry))
         if section in HOOK_SECTIONS:
             yield from _unknown_hooks(section, content, hooks)
-    yield from (f"[{name}]: missing; {SECTION_DOC[name]}" for name in ("target", "node") if name not in data)
+    for name in ("target", "node"):
+        if name not in data and not difflib.get_close_matches(name, data.keys() - SECTIONS.keys(), n=1):
+            yield f"[{name}]: missing; {SECTION_DOC[name]}"
     yield from (problem for name in of_spec.keys() - data.keys() for problem in of_spec[name].problems({}))
 
 
@@ -198,9 +205,10 @@ def _key_problems(section: str, entry: Mapping[str, Any]) -> Iterator[str]:
     for name, value in entry.items():
         if name not in keys:
             yield f"{name}: no such key{nearest(name, keys)}"
-        elif not isinstance(value, keys[name].types):
-            wanted = " or ".join(kind.__name__ for kind in keys[name].types)
-            yield f"{name}: must be {wanted}, e.g. {keys[name].example or 'see holdfast init'}"
+        elif isinstance(value, bool) or not isinstance(value, keys[name].types):
+            wanted = " or ".join(dict.fromkeys(_WORDS[kind] for kind in keys[name].types))
+            example = f"e.g. {name} = {keys[name].example}" if keys[name].example else "see holdfast init"
+            yield f"{name}: must be {wanted}, {example}"
     for name, key in keys.items():
         if key.required and name not in entry:
             yield f"{name}: missing ({key.doc}), e.g. {name} = {key.example}"

@@ -67,7 +67,7 @@ def test_files_with_placeholders_are_looked_at_once_they_are_known(tmp_path: Pat
 
 
 def test_a_secret_is_no_file(tmp_path: Path) -> None:
-    assert wrong_file(target(tmp_path, 'secret = "/no/file"\ntool = "make x.pem y.pem"')) is None
+    assert wrong_file(target(tmp_path, 'bundle_tool = "make x.pem y.pem"')) is None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 
 from holdfast.check.verifies import spec_of, verifies
 from holdfast.run.lacks import lack
-from holdfast.run.plan import PlanError, Selection, make_plan
+from holdfast.run.plan import make_plan
+from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, load
 

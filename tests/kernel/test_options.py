@@ -118,7 +118,7 @@ def test_help_and_flags_are_written_once() -> None:
 
 def test_pytest_takes_the_same_flags(pytester: pytest.Pytester) -> None:
     shown = pytester.runpytest("--help").stdout.str()
-    assert [name for name in PYTEST_FLAGS if options()[name].spelling not in shown] == []
+    assert [name for name in PYTEST_FLAGS if options()[name].in_pytest not in shown] == []
 
 
 pytest_plugins = ["pytester"]

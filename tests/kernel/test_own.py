@@ -8,7 +8,8 @@ import pytest
 from holdfast.check.verifies import CheckSpec, Claim, spec_of, verifies
 from holdfast.cli import init
 from holdfast.cli.explain import explain
-from holdfast.run.plan import PlanError, Selection, announced, make_plan
+from holdfast.run.plan import announced, make_plan
+from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.capability import Capability
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, load
 from holdfast.target import descriptor

@@ -6,7 +6,8 @@ from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.run.events import LeftOut, LongestCheck
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import Level, RunOptions
-from holdfast.run.plan import NOT_SELECTED, PlanError, Selection, announced, make_plan, within_budget
+from holdfast.run.plan import NOT_SELECTED, announced, make_plan, within_budget
+from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, builtin_path, load
 from holdfast.target.not_offered import NotOffered

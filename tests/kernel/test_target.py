@@ -50,7 +50,7 @@ def test_hooks_give_control_over_nodes_that_others_run(tmp_path: Path) -> None:
     [
         ("[target]", "[tarrget]", "did you mean 'target'?"),
         ('name = "mine"', 'nam = "mine"', "did you mean 'name'?"),
-        ('spec = "admission"', "spec = 3", "must be str"),
+        ('spec = "admission"', "spec = 3", "must be text"),
         ('urls = { http = "http://127.0.0.1:1" }', 'start = "x"', "[[node]] a ready: missing"),
         ('urls = { http = "http://127.0.0.1:1" }', 'ready = { tcp = "grpc" }', "tcp needs a URL 'grpc'; urls has none"),
         ('name = "a"', 'name = "a"\nready = { tpc = "http" }', "name one of http, tcp, grpc"),
@@ -80,7 +80,7 @@ def test_hooks_give_control_over_nodes_that_others_run(tmp_path: Path) -> None:
         ('name = "a"', 'name = "a"\nstart = { module = "x" }', "write a command, or { python ="),
         ("[[node]]", "[settings]\ngrace = 3\n[[node]]", 'write { env = "VARIABLE" }'),
         ("[[node]]", '[timings]\ngrace = "soon"\n[[node]]', "is no duration"),
-        ("[[node]]", '[credentials]\nkey = "env:NOT_SET_ANYWHERE"\n[[node]]', "NOT_SET_ANYWHERE is not set"),
+        ("[[node]]", '[credentials]\nadmin_token = "env:NOT_SET_ANYWHERE"\n[[node]]', "NOT_SET_ANYWHERE is not set"),
         ("[[node]]", '[known_failures]\n"AD-RATE-03" = {}\n[[node]]', "write { reason ="),
     ],
 )
@@ -92,6 +92,10 @@ def test_each_mistake_names_file_key_and_remedy(tmp_path: Path, old: str, new: s
     assert str(path) in str(raised.value)
 
 
-def test_what_init_writes_is_a_descriptor_once_its_blanks_are_filled(tmp_path: Path) -> None:
+def test_what_init_writes_is_a_descriptor_once_its_blanks_are_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTH_SECRET", "secret")
+    monkeypatch.setenv("ADMIN_TOKEN", "token")
     target = load(write(tmp_path, commented_descriptor("admission")))
     assert (target.spec, target.nodes[0].urls["http"]) == ("admission", "http://127.0.0.1:3000")

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
+from holdfast.reports import schema
+
 HOLDFAST = Path(sys.executable).with_name("holdfast")
 TIMEOUT = 120.0
+SCHEMA = json.loads((schema.FOLDER / "results.schema.json").read_text("utf-8"))
 # A runner that got a signal must have ended by then, and all that it started.
 SOON = 15.0
 
@@ -30,7 +35,9 @@ class Ended:
         return self.out + self.err
 
     def results(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads((self.folder / "results" / "results.json").read_text())
+        """The document of results, which obeys its schema whatever the run, the target and the faults were."""
+        document: dict[str, Any] = json.loads((self.folder / "results" / "results.json").read_text("utf-8"))
+        Draft202012Validator(SCHEMA).validate(document)
         return document
 
     def verdicts(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tests.product.trees import ROOT, copy_of_the_tree, run_in, without_links
 SUITE_MODULES = """
 import sys
 import pytest
-pytest.main(["conformance/admission/test_version.py", "--target=admission", "-q"])
+pytest.main(["conformance/admission/test_version.py", "--holdfast-target=admission", "-q"])
 print(sorted(name for name in sys.modules if name.endswith("test_version") or name in ("conformance", "proto")))
 """
 
@@ -38,7 +38,7 @@ def test_a_suite_and_a_mutant_run_in_it(checkout: Path) -> None:
 
 @pytest.mark.parametrize("spelling", ["conformance/admission", "holdfast/conformance/admission"])
 def test_both_spellings_of_a_path_work_under_pytest(checkout: Path, spelling: str) -> None:
-    words = ("--target", "admission", "-k", "version", "-q")
+    words = ("--holdfast-target", "admission", "-k", "version", "-q")
     assert " passed" in run_in(checkout, "python", "-m", "pytest", spelling, *words)
 
 

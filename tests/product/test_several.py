@@ -159,7 +159,7 @@ def test_json_of_one_spec_is_its_results_as_ever(tmp_path: Path) -> None:
 def test_a_name_that_no_spec_has_is_refused_before_anything_starts(tmp_path: Path) -> None:
     done = holdfast(tmp_path, "run", "admission", "lockd", "--only", ADMIT, "--only", "XX-NONE")
     assert done.code == 2
-    assert done.err.startswith("holdfast: XX-NONE: no requirement or group of admission, lockd")
+    assert done.err.startswith("holdfast: XX-NONE: no requirement, group or check of admission, lockd")
     assert not list(tmp_path.glob("holdfast-results/*"))
 
 

@@ -41,7 +41,7 @@ def test_a_budget_that_leaves_checks_of_a_row_out_makes_no_pass(tmp_path: Path) 
 
 
 def test_what_nobody_can_observe_is_not_green_unless_it_is_not_offered(tmp_path: Path) -> None:
-    descriptor = holdfast(tmp_path, "init", "admission").out
+    descriptor = holdfast(tmp_path, "init", "admission").out.replace('"env:', '"')
     blind = tmp_path / "blind.toml"
     with listening(fails_at_everything) as url:
         profile = descriptor.replace('# profile = "wire"', 'profile = "store"').replace("http://127.0.0.1:3000", url)

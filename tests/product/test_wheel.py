@@ -9,8 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 INSTALL_DEADLINE = 300.0
-# Public packages that have the import names of two of our rooms.
-NAMESAKES = ("proto-plus", "fixtures")
+# Public packages that have the import names of two of our rooms, and one whose pytest options are called like ours.
+NAMESAKES = ("proto-plus", "fixtures", "pytest-profiling")
+OF_OURS, OF_THEIRS = "--holdfast-profile", "--profile "
 IDENTIFY = "import fixtures, proto, holdfast.proto, holdfast.fixtures; print(proto.Message, fixtures.Fixture)"
 
 
@@ -61,6 +62,7 @@ def test_the_sdist_has_all_that_the_wheel_needs(tmp_path: Path) -> None:
 
 def test_the_wheel_works_outside_the_checkout_beside_its_namesakes(tmp_path: Path) -> None:
     wheel = build(ROOT, tmp_path / "dist", "--wheel")
+    assert wheel.name.startswith("holdfast_conformance-"), "the public index has another project called holdfast"
     programs, elsewhere = install(tmp_path / "environment", wheel, *NAMESAKES), tmp_path / "elsewhere"
     elsewhere.mkdir()
 
@@ -70,5 +72,9 @@ def test_the_wheel_works_outside_the_checkout_beside_its_namesakes(tmp_path: Pat
         programs / "holdfast", "run", "admission", "--only", "AD-ADMIT-01", cwd=elsewhere
     )
     assert (elsewhere / "holdfast-results" / "report.html").exists()
+    assert "pass: exit 0" in command(programs / "holdfast", "run", "lockd", "--only", "TC-IDENT-01", cwd=elsewhere)
+    options = command(programs / "pytest", "--help", cwd=elsewhere)
+    assert OF_OURS in options
+    assert OF_THEIRS in options
     public = command(programs / "python", "-c", IDENTIFY, cwd=elsewhere)
     assert public.split() == ["<class", "'proto.message.Message'>", "<class", "'fixtures.fixture.Fixture'>"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.check.evidence import JudgedTiming
+from holdfast.check.evidence import JudgedTiming, TranscriptLine
 from holdfast.reports import allure, ctrf, junit
 from holdfast.reports.files import read_events, read_results, write_all
 from holdfast.reports.model import StreamError, fold_events
@@ -34,6 +34,23 @@ def stream(folder: Path, events: list[Event], tail: str = "") -> Path:
 
 def parsed(xml: str) -> ET.Element:
     return ET.fromstring(xml)  # noqa: S314 - what this package wrote
+
+
+def test_files_carry_every_line_of_a_transcript_to_its_end(tmp_path: Path) -> None:
+    long = f'200 {{"padding":"{"x" * 300}","suspended":false}}'
+    told = [TranscriptLine(1.0, "→", "GET /a"), TranscriptLine(2.0, "←", long)]
+    rows = plan(row("AD-RATE-03", part(1, [RATE]), text="A text that is as long as it has to be. " * 6 + "The end."))
+    failed = finished(RATE, "fail", ("AD-RATE-03", 1), transcript=told, expected=["a"], seen="b")
+    stream(tmp_path, [started(), rows, failed, ended(1)])
+    write_all(tmp_path)
+    attached = "".join(path.read_text("utf-8") for path in (tmp_path / "allure-results").glob("*-attachment.txt"))
+    results = "".join(path.read_text("utf-8") for path in (tmp_path / "allure-results").glob("*-result.json"))
+    junit_text = "".join(parsed((tmp_path / "junit.xml").read_text("utf-8")).itertext())
+    trace = json.loads((tmp_path / "ctrf.json").read_text("utf-8"))["results"]["tests"][0]["trace"]
+    for text in (attached, junit_text, trace, json.loads(results)["statusDetails"]["trace"]):
+        assert long in text
+    for text in (junit_text, trace):
+        assert "The end." in text
 
 
 def test_a_torn_last_line_is_ignored(tmp_path: Path) -> None:

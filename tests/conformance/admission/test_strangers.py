@@ -20,7 +20,8 @@ from holdfast.check.finding import (
 from holdfast.conformance.admission import rawtcp, test_single_session
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.wire import refused
-from tests.conformance.admission.strangers import admits, against, told, transcript
+from holdfast.target.descriptor import TargetError, load
+from tests.conformance.admission.strangers import DESCRIPTOR, SIGNED, admits, against, told, transcript
 
 BUSY = {"Retry-After": "1"}
 
@@ -211,13 +212,10 @@ def test_without_a_queue_a_full_instance_is_no_accusation(tmp_path: Path) -> Non
 
 
 def test_a_misspelt_dialect_is_one_sentence(tmp_path: Path) -> None:
-    async def check(admission: Admission) -> None:
-        raise AssertionError("there is no such driver")
-
-    with pytest.raises(
-        NotObservable, match=r'\[dialect\] name as one of contract, tilemud-code \(it says "contrakt"\)'
-    ):
-        against(_registers, tmp_path, check, dialect='name = "contrakt"')
+    text = DESCRIPTOR.format(url="http://127.0.0.1:1", dialect='name = "contrakt"', credentials=SIGNED)
+    (tmp_path / "stranger.toml").write_text(text)
+    with pytest.raises(TargetError, match=r"\[dialect\] name: 'contrakt' is none of 'contract', 'tilemud-code'"):
+        load(tmp_path / "stranger.toml")
 
 
 def test_raw_requests_are_read_in_the_dialect_too(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""Values of options that make no sense: refused with one sentence, before anything is started."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from holdfast.run.options import Option, RunOptions, options
+from holdfast.spec.capability import PROFILES
+from holdfast.spec.catalogue import CatalogueError, seconds
+from holdfast.spec.own import nearest
+
+_DURATION = "TIME"
+_REDIS = ("redis", "rediss", "unix")
+
+
+class OptionError(ValueError):
+    """Raised for the value of an option that can't be used; the text names the option and says what it takes."""
+
+
+def refuse_values(given: RunOptions) -> None:
+    """Raises OptionError for the first option whose value makes no sense, whatever the target is."""
+    for option in options().values():
+        value = getattr(given, option.name)
+        if value is None or value == option.default:
+            continue
+        for problem in _problems(option, value):
+            raise OptionError(f"{option.spelling} {value}: {problem}")
+
+
+def _problems(option: Option, value: Any) -> Iterator[str]:
+    if option.flag.metavar == _DURATION:
+        yield from _duration_problems(value)
+    elif option.flag.least is not None and value < option.flag.least:
+        yield f"must be at least {option.flag.least}"
+    elif option.name == "time_scale" and not 0 < value <= 1:
+        yield "must be above 0 and at most 1, which is the spec's own time"
+    elif option.name == "profile" and value not in PROFILES:
+        yield f"no such profile{nearest(value, PROFILES)}"
+    elif option.name == "redis_url" and urlsplit(value).scheme not in _REDIS:
+        yield "no URL of a Redis; write it like redis://127.0.0.1:6379"
+
+
+def _duration_problems(value: str) -> Iterator[str]:
+    try:
+        if seconds(value) <= 0:
+            yield "nothing fits into that"
+    except CatalogueError:
+        yield "no duration; write it like 500ms, 2s, 5m or 1h"
