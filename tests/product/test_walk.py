@@ -47,7 +47,7 @@ def test_a_walk_finds_a_broken_server_and_the_file_it_leaves_finds_it_again(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["lockd"], "no model to walk over yet"),
+        (["meeting"], "no model to walk over yet"),
         (["admission", "--for", "0s"], "no step fits into that"),
         (["admission", "--steps", "0"], "at least one step"),
         (["admission", "--replay", "nowhere.json"], "nowhere.json"),

@@ -1,0 +1,87 @@
+"""What the node does by itself, and when: leases lapse, elections are won, a leader without a quorum steps down.
+
+Names and numbers are the catalogue's. Two timers are the model's own: when a change has surely reached the node's
+election, and when the leases from before it have surely run out. They are sharp and nobody waits for them.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.check.walk.vocabulary import Timer
+from holdfast.conformance.lockd.walks.spans import Spans
+from holdfast.conformance.lockd.walks.state import Member, Slot, Span, State
+
+
+def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
+    for who, member in state.members:
+        yield _membership(state, who, member, spans)
+    if state.slot is not None:
+        yield _lease(state, state.slot, spans)
+    if state.here:
+        yield from _leadership(state, spans)
+    if state.unsettled:
+        settled = replace(state, unsettled=False)
+        yield _sharp("the change to reach the election", state.settles, settled)
+    elif state.shaky and state.quorum:
+        calm = replace(state, shaky=False)
+        yield _sharp("the leases from before to run out", state.settles + spans.stepped_down, calm)
+
+
+def _membership(state: State, who: str, member: Member, spans: Spans) -> Timer[State]:
+    def ends(lo: float, hi: float) -> list[State]:
+        return [state.with_member(who, None).after(state, Span(lo, hi), spans.lag)]
+
+    return Timer(
+        f"the end of {who}'s membership",
+        "membership",
+        member.since.lo + spans.membership_ttl - spans.tolerance,
+        member.since.hi + spans.membership_ttl + spans.tolerance,
+        ends,
+        ("TC-MEMBER-05",),
+        (("who", who),),
+        # What ends a lease before its time is its length, or somebody else's leave.
+        not_before=("TC-MEMBER-03", "TC-LEAVE-01"),
+    )
+
+
+def _lease(state: State, slot: Slot, spans: Spans) -> Timer[State]:
+    row = "TC-ELECT-08" if slot.led else "TC-ELECT-05"
+    return Timer(
+        f"the end of {slot.holder}'s {'lease' if slot.led else 'vote'}",
+        "lease" if slot.led else "vote",
+        slot.since.lo + slot.ttl - spans.tolerance,
+        slot.since.hi + slot.ttl + spans.tolerance,
+        lambda lo, hi: [state.lapsed(Span(lo, hi))],
+        (row,),
+        (("who", slot.holder),),
+    )
+
+
+def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
+    if state.lead is None and state.slot is None and (state.quorum or state.unsettled):
+        due = state.quorum and not state.unsettled
+        yield Timer(
+            "the election of the node",
+            "election",
+            state.free.lo,
+            max(state.settles, state.free.hi) + spans.elected if due else math.inf,
+            lambda _lo, _hi: [replace(state, lead=0, blocked=(0, 0.0))],
+            ("TC-ELECT-03",),
+            waited_for=due,
+        )
+    if state.lead is not None and state.shaky:
+        due = not state.quorum and not state.unsettled
+        yield Timer(
+            "the step-down of the node",
+            "step-down",
+            0.0,
+            state.settles + spans.stepped_down if due else math.inf,
+            lambda lo, hi: [replace(state, lead=None, free=Span(lo, hi))],
+            ("TC-STEP-03",),
+            waited_for=due,
+        )
+
+
+def _sharp(name: str, at: float, then: State) -> Timer[State]:
+    return Timer(name, "", at, at, lambda _lo, _hi: [then], waited_for=False)

@@ -1,0 +1,304 @@
+"""The node as a walk meets it. Commands name things as the model does; here they become ids, endpoints and terms."""
+
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from holdfast.check.finding import Finding
+from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
+from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.spy import BROKEN, Call
+from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Heard, Listed, Registered, Shown
+from holdfast.conformance.lockd.walks.stage import Stage
+from holdfast.conformance.lockd.walks.state import APPLIED, BACKENDS, DECIDED, GONE, NODE, PROBE, SPIES, WRITES
+from holdfast.conformance.lockd.wire import Answer
+from holdfast.conformance.shared.wire import Request
+
+# Between two terms that walks name: more than the node's own candidacies can climb meanwhile.
+RUNG = 1000
+_WRITES = (wire.REGISTER, wire.UNREGISTER)
+
+
+class LockdWorld:
+    def __init__(self, stage: Stage, term: int, done: Callable[[], None]) -> None:
+        self._stage = stage
+        self._lockd = stage.lockd
+        self._done = done
+        self._term = term
+        self._backends = {name: f"{name}-{stage.walks}" for name in BACKENDS}
+        self._txns = {name: stage.lockd.txn() for name in (*DECIDED, *APPLIED)}
+        self._pairs: set[tuple[str, str]] = set()
+        self._explained: set[int] = set()
+        self._looked = time.monotonic()
+
+    async def close(self) -> None:
+        try:
+            await self._stage.clear(self._backends)
+        finally:
+            self._done()
+
+    def relation(self, _command: Command) -> str:
+        return NO_NODE
+
+    def can(self, command: Command) -> bool:
+        return command.get("term") != "below" or self._term > 1
+
+    async def do(self, command: Command) -> Seen:
+        performers: Mapping[str, Callable[[Command], Awaitable[Seen]]] = {
+            "announce": self._announce,
+            "depose": self._depose,
+            "leave": self._leave,
+            "exit": self._exit,
+            "return": self._return,
+            "intrude": self._intrude,
+            "votes": self._votes,
+            "trouble": self._trouble,
+            "acquire": self._lease,
+            "renew": self._lease,
+            "release": self._lease,
+            "register": self._change,
+            "unregister": self._change,
+            "decide": self._decide,
+            "apply": self._apply,
+            "replay": self._replay,
+            "leader": self._leader,
+            "members": self._members,
+            "registry": self._registry,
+            "heard": self._heard,
+        }
+        return await performers[command.name](command)
+
+    async def _call(self, request: Request, who: str = "") -> Answer:
+        """Calls the node as one of our peers, as the node itself, or as a coordinator client."""
+        stage = self._stage
+        own = self._lockd.own(stage.node) if who == NODE else None
+        return await self._lockd.call(request, own or (stage.identity(who) if who else None), node=stage.node)
+
+    def _place(self, name: str) -> str:
+        return self._stage.places[name]
+
+    async def _announce(self, command: Command) -> Seen:
+        who = command.get("who")
+        answer = await self._call(wire.announce(self._place(command.get("at") or who)), who)
+        return _seen(answer, self._listed(answer))
+
+    async def _depose(self, command: Command) -> Seen:
+        """Announces a peer that refuses votes; then waits until nobody leads, which the next look will judge."""
+        self._stage.spies[command.get("who")].refuse_votes()
+        seen = await self._announce(command)
+        T = self._lockd.T
+        await self._at_most(self._leaderless, T.tick_settled_max + T.lease_settled_max, "the node to step down")
+        return seen
+
+    async def _leaderless(self) -> bool:
+        return not (await self._call(wire.leader())).has_leader
+
+    async def _at_most(self, look: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
+        """Waits for something that the model judges: if it does not come, that is for a look to tell."""
+        with contextlib.suppress(Finding):
+            await self._lockd.T.until(look, give_up=seconds, what=what, every=self._lockd.look_every)
+
+    async def _leave(self, command: Command) -> Seen:
+        request = wire.leave(self._lockd.dialect.guard if command.flag("marked") else None)
+        if named := command.get("naming"):
+            names = {"identity": self._stage.node_id(named), "self_endpoint": self._place(named)}
+            request = Request("POST", wire.LEAVE, {**names, "endpoint": self._place(named)})
+        answer = await self._call(request, command.get("who"))
+        return _seen(answer, self._listed(answer))
+
+    async def _exit(self, _command: Command) -> Seen:
+        began = time.monotonic()
+        answer = await self._call(wire.leave(), NODE)
+        told = {who: self._got(who, began, self._is_own_leave) for who in SPIES}
+        self._explain(*(call for calls in told.values() for call in calls))
+        return _seen(answer, self._listed(answer, {who: len(calls) for who, calls in told.items()}))
+
+    def _is_own_leave(self, call: Call) -> bool:
+        header = self._lockd.dialect.guard_header
+        return call.path == wire.LEAVE and call.marked(header) and call.node_id == self._stage.node_id(NODE)
+
+    async def _return(self, _command: Command) -> Seen:
+        answer = await self._call(wire.announce(self._place(NODE)), NODE)
+        return _seen(answer, self._listed(answer))
+
+    async def _intrude(self, command: Command) -> Seen:
+        where, pair = self._place("x"), (self._backends["h1"], self._place("e1"))
+        requests = {
+            "announce": wire.announce(where),
+            "leave": wire.leave(),
+            "register": wire.register(*pair),
+            "unregister": wire.unregister(*pair),
+        }
+        request = requests[command.get("route")]
+        answer = await self._lockd.call(request, node=self._stage.node, unwelcome=True)
+        return _seen(answer, answer)
+
+    async def _votes(self, command: Command) -> Seen:
+        spy = self._stage.spies[command.get("who")]
+        if command.flag("on"):
+            spy.grant_votes()
+        else:
+            spy.refuse_votes()
+        return _now()
+
+    async def _trouble(self, command: Command) -> Seen:
+        spy, how, began = self._stage.spies[command.get("who")], command.get("how"), time.monotonic()
+        spy.off(wire.LEADER, *_WRITES)
+        await spy.close()
+        if how != GONE:
+            await spy.open()
+        for path in {PROBE: (wire.LEADER,), WRITES: _WRITES}.get(how, ()):
+            spy.on(path, BROKEN)
+        return Seen(began, time.monotonic(), True, "")
+
+    def _term_of(self, named: str) -> int:
+        return {"": 0, "below": self._term - 1, "current": self._term}.get(named, self._stage.highest + RUNG)
+
+    async def _lease(self, command: Command) -> Seen:
+        who, term = command.get("who"), self._term_of(command.get("term"))
+        id_, T = self._stage.node_id(who), self._lockd.T
+        ttl = T.leader_ttl / 2 if command.flag("short") else T.leader_ttl
+        request = {
+            "acquire": lambda: wire.acquire(id_, self._place(who), term, round(ttl * 1000)),
+            "renew": lambda: wire.renew(id_, term, round(ttl * 1000)),
+            "release": lambda: wire.release(id_, term),
+        }[command.name]()
+        answer = await self._call(request, who)
+        self._stage.highest = max(self._stage.highest, term)
+        if answer.ok and command.name == "acquire":
+            self._term = term
+        given = answer.leader
+        named = (given.id, self._stage.name_of(given.endpoint), given.term) == (id_, who, term)
+        return _seen(answer, Asked(answer, term, ttl, named))
+
+    async def _change(self, command: Command) -> Seen:
+        """Makes a change; after one that failed it waits until what members took is undone, or never will be."""
+        backend, endpoint = self._backends[command.get("backend")], self._place(command.get("endpoint"))
+        pair, began = (backend, endpoint), time.monotonic()
+        had, before = pair in self._pairs, {who: pair in self._stage.spies[who].kept for who in SPIES}
+        make = wire.register if command.name == "register" else wire.unregister
+        headers = self._lockd.dialect.replica if command.flag("replica") else None
+        request = make(backend, endpoint, headers)
+        answer = await self._call(request, "x")
+        if answer.ok:
+            (self._pairs.add if command.name == "register" else self._pairs.discard)(pair)
+        elif answer.answered:
+            await self._undone(pair, had=had, whose=[who for who in SPIES if before[who] is had])
+        calls = {who: self._got(who, began, partial(_is_write, pair)) for who in SPIES}
+        self._explain(*(call for each in calls.values() for call in each))
+        header = self._lockd.dialect.replica_header
+        sight = Changed(
+            answer,
+            tuple(self._stage.name_of(each) for each in answer.endpoints),
+            before,
+            {who: pair in self._stage.spies[who].kept for who in SPIES},
+            {who: sum(call.path == request.path for call in each) for who, each in calls.items()},
+            all(call.marked(header) for each in calls.values() for call in each),
+        )
+        return _seen(answer, sight)
+
+    async def _undone(self, pair: tuple[str, str], *, had: bool, whose: list[str]) -> None:
+        async def look() -> bool:
+            return all((pair in self._stage.spies[who].kept) is had for who in whose)
+
+        await self._at_most(look, self._lockd.T.never("undo_max"), "what members took to be undone")
+
+    async def _decide(self, command: Command) -> Seen:
+        txn, way, began = self._txns[command.get("txn")], command.get("as"), time.monotonic()
+        answer = await self._call(wire.decide(txn, way))
+        sight = Decided(
+            answer,
+            leader=self._stage.name_of(answer.leader.endpoint),
+            forwarded={who: len(self._got(who, began, partial(_is_decision, txn, way))) for who in SPIES},
+        )
+        return _seen(answer, sight)
+
+    async def _apply(self, command: Command) -> Seen:
+        term = self._term_of(command.get("term"))
+        self._stage.highest = max(self._stage.highest, term)
+        one = [wire.participant("default", "k", self._stage.backend)]
+        answer = await self._call(
+            wire.apply(self._txns[command.get("txn")], command.get("as"), one, term=term or None),
+        )
+        return _seen(answer, Decided(answer, term))
+
+    async def _replay(self, command: Command) -> Seen:
+        answer = await self._call(wire.replay(self._txns[command.get("txn")]))
+        return _seen(answer, Decided(answer))
+
+    async def _leader(self, _command: Command) -> Seen:
+        answer = await self._call(wire.leader())
+        leader, stage = answer.leader, self._stage
+        by_id, by_place = stage.name_of_id(leader.id), stage.name_of(leader.endpoint)
+        if answer.has_leader:
+            self._term = leader.term
+            stage.highest = max(stage.highest, leader.term)
+        sight = Shown(
+            answer,
+            who=by_place if answer.has_leader else "",
+            record=by_id,
+            term=leader.term,
+            sound=by_id == by_place,
+            left=leader.expires_at / 1000 - answer.wall,
+        )
+        text = f"{by_place} leads in term {leader.term}" if answer.has_leader else f"nobody leads ({answer.describe()})"
+        return _seen(answer, sight, text)
+
+    def _listed(self, answer: Answer, leaves: Mapping[str, int] | None = None) -> Listed:
+        names = tuple(self._stage.name_of(each) for each in answer.endpoints)
+        raw = [str(each) for each in answer.fields.get("endpoints") or []]
+        tidy = raw == sorted(set(raw)) and not any(each.endswith("/") for each in raw)
+        return Listed(answer, names, tidy, leaves or {})
+
+    async def _members(self, _command: Command) -> Seen:
+        answer = await self._call(wire.members())
+        listed = self._listed(answer)
+        return _seen(answer, listed, ", ".join(listed.names) if answer.ok else "")
+
+    async def _registry(self, _command: Command) -> Seen:
+        answer = await self._call(wire.backends())
+        ours = {name: answer.backends[real] for name, real in self._backends.items() if real in answer.backends}
+        pairs = tuple((name, self._stage.name_of(each)) for name, entry in ours.items() for each in entry.endpoints)
+        sight = Registered(answer, pairs, {name: entry.updated_at for name, entry in ours.items()})
+        text = ", ".join(" ".join(pair) for pair in pairs) or "nothing" if answer.ok else ""
+        return _seen(answer, sight, text)
+
+    async def _heard(self, _command: Command) -> Seen:
+        since, self._looked = self._looked, time.monotonic()
+        new = [call for who in SPIES for call in self._got(who, since, self._is_unexplained) if call.at < self._looked]
+        leaves = [call for call in new if call.path == wire.LEAVE]
+        replicas = [call for call in new if call.path in _WRITES and call.backend in self._backends.values()]
+        asked = tuple(call.at for call in new if call.path == wire.ACQUIRE)
+        text = "; ".join(call.describe() for call in (*leaves, *replicas))
+        sight = Heard(len(leaves), len(replicas), asked)
+        return Seen(self._looked, self._looked, sight, text or f"{len(asked)} vote requests")
+
+    def _got(self, who: str, since: float, where: Callable[[Call], bool]) -> list[Call]:
+        return [call for call in self._stage.spies[who].calls if call.at >= since and where(call)]
+
+    def _explain(self, *calls: Call) -> None:
+        self._explained.update(id(call) for call in calls)
+
+    def _is_unexplained(self, call: Call) -> bool:
+        return id(call) not in self._explained
+
+
+def _is_write(pair: tuple[str, str], call: Call) -> bool:
+    return call.path in _WRITES and (call.backend, str(call.body.get("endpoint"))) == pair
+
+
+def _is_decision(txn: str, way: str, call: Call) -> bool:
+    return call.path == wire.DECIDE and (call.body.get("txn_id"), call.body.get("state")) == (txn, way)
+
+
+def _seen(answer: Answer, what: Any, text: str = "") -> Seen:
+    """Returns what came; no answer at all is nothing that a rule could be about."""
+    answered = answer.answered or answer.handshake_failed
+    return Seen(answer.sent, answer.received, what if answered else None, text or answer.describe(), answer.late)
+
+
+def _now() -> Seen:
+    now = time.monotonic()
+    return Seen(now, now, True, "")
