@@ -29,6 +29,7 @@ ROWS = (
     "TC-LEAVE-04",
     "TC-LEAVE-05",
     "TC-LEAVE-06",
+    "TC-LEAVE-10",
     "TC-LEAVE-11",
     "TC-LOOP-01",
     "TC-MEMBER-01",

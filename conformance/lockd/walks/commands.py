@@ -53,6 +53,7 @@ def _of_members() -> Iterator[Command]:
 def _of_peers(state: State) -> Iterator[Command]:
     for who in SPIES:
         yield Command.of("votes", who=who, on=who in state.refusing)
+        yield Command.of("report", who=who)
         for how in (WRITES, PROBE, GONE, ""):
             yield Command.of("trouble", who=who, how=how)
 
@@ -98,7 +99,7 @@ def _with_a_refusing(state: State, who: str) -> State:
 
 def ready(state: State, command: Command) -> bool:
     """Whether the command makes sense in this state, and the document says what comes of it."""
-    sense = True
+    sense, who = True, command.get("who")
     match command.name:
         case "acquire":
             sense = state.here or (state.outside and command.get("term") == "above")
@@ -107,11 +108,13 @@ def ready(state: State, command: Command) -> bool:
         case "decide" | "replay":
             sense = not state.adrift
         case "depose":
-            sense = state.lead is not None and not _with_a_refusing(state, command.get("who")).quorum
+            sense = state.lead is not None and not _with_a_refusing(state, who).quorum
         case "votes":
-            sense = command.flag("on") == (command.get("who") in state.refusing)
+            sense = command.flag("on") == (who in state.refusing)
         case "trouble":
-            sense = command.get("how") != state.trouble(command.get("who"))
+            sense = command.get("how") != state.trouble(who) and (state.report is None or state.report.who != who)
+        case "report":
+            sense = state.report is None and not state.trouble(who) and who in state.others
         case "exit":
             # A member that can't be told holds the leave up for a whole membership lease, in which others end.
             sense = state.here and not any(state.trouble(each) == GONE for each in state.others)

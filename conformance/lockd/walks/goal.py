@@ -20,7 +20,7 @@ LEADERSHIPS = ("leading", "leaderless", "following", "cut-off")
 RECORDS = ("fresh", "decided", "contradicted")
 LISTINGS = ("listed", "unlisted", "listed elsewhere")
 PEERS = ("alone", "all well", "refused", "unprobed", "unreachable")
-WAITS = ("membership", "lease", "vote")
+WAITS = ("membership", "lease", "learned lease", "vote")
 
 
 def pairs() -> frozenset[Pair]:
@@ -31,7 +31,7 @@ def pairs() -> frozenset[Pair]:
 def _members() -> Iterator[tuple[str, str]]:
     for listing in LISTINGS:
         yield from ((listing, what) for what in ("announce", "announce elsewhere", "leave", "leave marked"))
-        yield listing, "leave naming another"
+    yield from ((listing, "leave naming another") for listing in LISTINGS[:2])
     yield "leading", "depose"
     ails = ("well", WRITES, PROBE, GONE)
     for word in ("listed", "unlisted", "following", "cut-off"):
@@ -66,7 +66,9 @@ def _transactions() -> Iterator[tuple[str, str]]:
 
 def _others() -> Iterator[tuple[str, str]]:
     yield from ((leading, f"votes {side}") for leading in (*LEADERSHIPS, "outside", "adrift") for side in ("on", "off"))
-    yield from ((leading, "exit") for leading in LEADERSHIPS)
+    yield from ((leading, "report") for leading in (*LEADERSHIPS, "outside"))
+    for leading in (*LEADERSHIPS, "leading shaky"):
+        yield from ((f"{leading} {peers}", "exit") for peers in ("alone", "with peers"))
     yield from ((left, "return") for left in ("outside", "adrift"))
     yield from (("any", f"intrude {route}") for route in SERVER_ROUTES)
     yield from ((kind, f"wait until {side}") for kind in WAITS for side in ("before", "after"))

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.lockd.walks.rules import accepted, lasts, rule, span_of, turned_away
-from holdfast.conformance.lockd.walks.sights import Heard, Listed
+from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, State
+from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
 
 Branches = Iterator[Branch[State]]
 
@@ -46,13 +46,21 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     out = replace(state, here=False, lead=None, free=at).after(state, at, spans.lag)
     told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
     strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
+    peers = [each for each in state.others if each in SPIES]
+    released = all(_released(sight, each, state.lead) for each in peers)
     rules = (
         accepted(sight.answer, "TC-LEAVE-05"),
         rule("a marked leave at every member", told, "TC-LEAVE-05"),
+        rule("a release at every member", state.lead is None or released, "TC-LEAVE-10"),
         rule("no leave at who is no member", not strangers, "TC-LEAVE-06"),
         *_list(sight, out, "TC-LEAVE-05"),
     )
     yield Branch(rules, out)
+
+
+def _released(sight: Listed, peer: str, term: int | None) -> bool:
+    terms = sight.releases.get(peer, ())
+    return bool(terms) and (not term or term in terms)
 
 
 def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
@@ -93,6 +101,12 @@ def _list(sight: Listed, state: State, row: str, surplus_row: str = "") -> tuple
         rule("nobody else in the list", shown <= wanted, surplus_row or row),
         rule("a sorted list without repetitions", sight.tidy, "TC-MEMBER-04"),
     )
+
+
+def report(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
+    """A spy begins to say that it leads, to whoever asks."""
+    said: Asked = seen.what
+    yield Branch((), replace(state, report=Report(command.get("who"), said.term, span_of(seen))))
 
 
 def heard(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:

@@ -20,6 +20,7 @@ def _shape(state: State) -> Hashable:
         state,
         members=tuple((who, member._replace(since=BEFORE)) for who, member in state.members),
         slot=state.slot and state.slot._replace(since=BEFORE, led=float(bool(state.slot.led))),
+        report=state.report and state.report._replace(since=BEFORE),
         free=BEFORE,
         settles=0.0,
         listed_by=0.0,
@@ -35,6 +36,7 @@ def _widest(one: State, other: State) -> State:
             for (who, mine), (_, its) in zip(one.members, other.members, strict=True)
         ),
         slot=_slot(one.slot, other.slot),
+        report=one.report and other.report and one.report._replace(since=_both(one.report.since, other.report.since)),
         free=_both(one.free, other.free),
         settles=max(one.settles, other.settles),
         listed_by=max(one.listed_by, other.listed_by),

@@ -37,6 +37,7 @@ CALLS: Calls = {
     "intrude": members.intrude,
     "votes": _peer,
     "trouble": _peer,
+    "report": members.report,
     "acquire": votes.acquire,
     "renew": votes.renew,
     "release": votes.release,

@@ -24,6 +24,7 @@ def describe(command: Command) -> str:
         "return": lambda: "the node announces itself again",
         "votes": lambda: f"{who} {'grants' if command.flag('on') else 'refuses'} votes from now on",
         "trouble": lambda: f"{who} {_TROUBLES[command.get('how')]}",
+        "report": lambda: f"{who} begins to say that it leads",
         "acquire": lambda: f"{who} asks for a vote at the term {term}{_short(command)}",
         "renew": lambda: f"{who} renews at the term {term}{_short(command)}",
         "release": lambda: f"{who} releases the term {term}",

@@ -38,6 +38,8 @@ class Listed:
     tidy: bool = True
     # For a leave of the node itself: how many marked leaves under its certificate each spy got.
     leaves: Mapping[str, int] = field(default_factory=dict)
+    # And in which terms it released its lease there.
+    releases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ def situation(state: State, command: Command) -> str:
         return _pair(state, command)
     if name in ("decide", "apply", "replay"):
         return f"{leadership(state)} {_record(state, command)}"
+    if name == "exit":
+        mood = " shaky" if state.lead is not None and state.shaky else ""
+        return f"{leadership(state)}{mood} {'with peers' if state.others else 'alone'}"
     return "any" if name == "intrude" else leadership(state)
 
 
@@ -52,7 +55,7 @@ def _slot(state: State, who: str) -> str:
 
 
 def _listing(state: State, command: Command) -> str:
-    who = command.get("who")
+    who = command.get("naming") or command.get("who")
     member = state.member(who)
     word = "unlisted" if member is None else "listed"
     if command.name == "trouble":

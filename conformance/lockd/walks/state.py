@@ -42,13 +42,25 @@ class Member(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A live lease of a spy. It is a vote until it is renewed; then its holder leads, `led` since that moment."""
+    """A live lease of a spy. It is a vote until it is renewed; then its holder leads, `led` since that moment.
+
+    A leader that was `learned` from a peer leads too; what such a record means for votes is open.
+    """
 
     holder: str
     term: int
     since: Span
     ttl: float
     led: float = 0.0
+    learned: bool = False
+
+
+class Report(NamedTuple):
+    """A spy says that it leads, in this term, with a lease that begins at `since`."""
+
+    who: str
+    term: int
+    since: Span
 
 
 class Decision(NamedTuple):
@@ -71,6 +83,7 @@ class State:
     troubles: tuple[tuple[str, str], ...] = ()
     lead: int | None = None
     slot: Slot | None = None
+    report: Report | None = None
     free: Span = BEFORE
     floor: int = 0
     voted: int = 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Timer
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import Member, Slot, Span, State
+from holdfast.conformance.lockd.walks.state import GONE, PROBE, Member, Report, Slot, Span, State
 
 
 def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
@@ -18,6 +18,8 @@ def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
         yield _membership(state, who, member, spans)
     if state.slot is not None:
         yield _lease(state, state.slot, spans)
+    if state.report is not None:
+        yield from _report(state, state.report, spans)
     if state.here:
         yield from _leadership(state, spans)
     if state.unsettled:
@@ -49,7 +51,7 @@ def _lease(state: State, slot: Slot, spans: Spans) -> Timer[State]:
     row = "TC-ELECT-08" if slot.led else "TC-ELECT-05"
     return Timer(
         f"the end of {slot.holder}'s {'lease' if slot.led else 'vote'}",
-        "lease" if slot.led else "vote",
+        "learned lease" if slot.learned else "lease" if slot.led else "vote",
         slot.since.lo + slot.ttl - spans.tolerance,
         slot.since.hi + slot.ttl + spans.tolerance,
         lambda lo, hi: [state.lapsed(Span(lo, hi))],
@@ -58,9 +60,33 @@ def _lease(state: State, slot: Slot, spans: Spans) -> Timer[State]:
     )
 
 
+def _report(state: State, report: Report, spans: Spans) -> Iterator[Timer[State]]:
+    """A node without a leader asks its peers for one. When it does is its own affair, so it may learn at any time."""
+    slot = Slot(report.who, report.term, report.since, spans.leader_ttl, led=report.since.hi, learned=True)
+    asks = state.here and state.lead is None and state.trouble(report.who) not in (PROBE, GONE)
+    if asks and (state.slot is None or state.slot.term < report.term):
+        learned = replace(state.lapsed(report.since), slot=slot, floor=max(state.floor, report.term))
+        yield Timer(
+            f"the node to learn that {report.who} leads",
+            "learning",
+            report.since.lo,
+            math.inf,
+            lambda _lo, hi: [replace(learned, slot=slot._replace(led=hi))],
+            waited_for=False,
+        )
+    yield Timer(
+        f"the end of {report.who}'s report",
+        "report",
+        report.since.lo + spans.leader_ttl - spans.tolerance,
+        report.since.hi + spans.leader_ttl + spans.tolerance,
+        lambda _lo, hi: [replace(state, report=None, free=Span(state.free.lo, max(state.free.hi, hi)))],
+        waited_for=False,
+    )
+
+
 def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
     if state.lead is None and state.slot is None and (state.quorum or state.unsettled):
-        due = state.quorum and not state.unsettled
+        due = state.quorum and not state.unsettled and state.report is None
         yield Timer(
             "the election of the node",
             "election",

@@ -26,6 +26,9 @@ def acquire(state: State, command: Command, seen: Seen, spans: Spans) -> Branche
         yield Branch((turned_away(asked.answer, "TC-PEER-03"),), state)
     elif state.lead is not None:
         yield Branch((_refused(asked, state.lead),), state)
+    elif slot is not None and slot.learned:
+        yield Branch((refusal(asked.answer, (STALE, ACTIVE), "TC-ELECT-05"),), state)
+        yield _granted(state, who, seen, spans, "TC-ELECT-05")
     elif slot is None:
         yield from _free(state, who, seen, spans)
     elif slot.holder != who or asked.term < slot.term:
@@ -55,7 +58,7 @@ def _free(state: State, who: str, seen: Seen, spans: Spans) -> Branches:
 
 def _granted(state: State, who: str, seen: Seen, spans: Spans, row: str) -> Branch[State]:
     asked: Asked = seen.what
-    led = state.slot.led if state.slot and state.slot.term == asked.term else 0.0
+    led = state.slot.led if state.slot and (state.slot.holder, state.slot.term) == (who, asked.term) else 0.0
     rules = (
         rule("a grant", asked.answer.ok and asked.answer.fields.get("granted") is True, row),
         rule("the candidate and its term in the grant", asked.named, "TC-ELECT-06"),
@@ -77,13 +80,16 @@ def _refused(asked: Asked, current: int) -> Rule:
 def renew(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
     asked: Asked = seen.what
     slot = state.slot
+    refused = Branch((refusal(asked.answer, (STALE, ACTIVE), "TC-ELECT-05"),), state)
+    if state.lead is not None or slot is None or slot.learned:
+        yield refused
     if state.lead is not None or slot is None:
-        yield Branch((refusal(asked.answer, (STALE, ACTIVE), "TC-ELECT-05"),), state)
-    elif (slot.holder, slot.term) != (command.get("who"), asked.term):
+        return
+    if (slot.holder, slot.term) != (command.get("who"), asked.term):
         yield Branch((_refused(asked, slot.term),), state)
     else:
         led = slot.led or seen.received
-        held = slot._replace(since=span_of(seen), ttl=asked.ttl, led=led)
+        held = slot._replace(since=span_of(seen), ttl=asked.ttl, led=led, learned=False)
         done = rule("a renewal", asked.answer.ok and asked.answer.fields.get("renewed") is True, "TC-ELECT-05")
         yield Branch((done,), replace(state, slot=held, floor=max(state.floor, slot.term)))
 
@@ -91,8 +97,10 @@ def renew(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches
 def release(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
     asked: Asked = seen.what
     slot = state.slot
-    if state.lead is None and slot is None:
-        yield Branch((), state)  # nothing is active: saying so and doing nothing both conform
+    if state.lead is None and (slot is None or slot.learned):
+        # Nothing was granted here: saying so and doing nothing both conform.
+        yield Branch((), state)
+        yield Branch((accepted(asked.answer, "TC-LEAVE-11"),), state.lapsed(span_of(seen)))
     elif slot is not None and (slot.holder, slot.term) == (command.get("who"), asked.term):
         yield Branch((accepted(asked.answer, "TC-LEAVE-11"),), state.lapsed(span_of(seen)))
     else:

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +32,7 @@ class LockdWorld:
         self._txns = {name: stage.lockd.txn() for name in (*DECIDED, *APPLIED)}
         self._pairs: set[tuple[str, str]] = set()
         self._explained: set[int] = set()
+        self._closed: set[str] = set()
         self._looked = time.monotonic()
 
     async def close(self) -> None:
@@ -55,6 +57,7 @@ class LockdWorld:
             "intrude": self._intrude,
             "votes": self._votes,
             "trouble": self._trouble,
+            "report": self._report,
             "acquire": self._lease,
             "renew": self._lease,
             "release": self._lease,
@@ -109,11 +112,23 @@ class LockdWorld:
         return _seen(answer, self._listed(answer))
 
     async def _exit(self, _command: Command) -> Seen:
-        began = time.monotonic()
+        """Lets the node leave; where it led, it waits a little for the releases, which may come after the answer."""
+        began, led = time.monotonic(), (await self._call(wire.leader())).leader.id == self._stage.node_id(NODE)
         answer = await self._call(wire.leave(), NODE)
+
+        async def released() -> bool:
+            return all(self._got(who, began, _is_release) for who in SPIES if self._got(who, began, self._is_own_leave))
+
+        if led:
+            await self._at_most(released, self._lockd.T.handover_max, "the releases of the node")
         told = {who: self._got(who, began, self._is_own_leave) for who in SPIES}
         self._explain(*(call for calls in told.values() for call in calls))
-        return _seen(answer, self._listed(answer, {who: len(calls) for who, calls in told.items()}))
+        sight = replace(
+            self._listed(answer),
+            leaves={who: len(calls) for who, calls in told.items()},
+            releases={who: tuple(call.term for call in self._got(who, began, _is_release)) for who in SPIES},
+        )
+        return _seen(answer, sight)
 
     def _is_own_leave(self, call: Call) -> bool:
         header = self._lockd.dialect.guard_header
@@ -144,14 +159,27 @@ class LockdWorld:
         return _now()
 
     async def _trouble(self, command: Command) -> Seen:
-        spy, how, began = self._stage.spies[command.get("who")], command.get("how"), time.monotonic()
+        who, how, began = command.get("who"), command.get("how"), time.monotonic()
+        spy = self._stage.spies[who]
         spy.off(wire.LEADER, *_WRITES)
-        await spy.close()
-        if how != GONE:
+        if how == GONE:
+            await spy.close()
+            self._closed.add(who)
+        elif who in self._closed:
             await spy.open()
+            self._closed.discard(who)
         for path in {PROBE: (wire.LEADER,), WRITES: _WRITES}.get(how, ()):
             spy.on(path, BROKEN)
         return Seen(began, time.monotonic(), True, "")
+
+    async def _report(self, command: Command) -> Seen:
+        who, began, ttl = command.get("who"), time.monotonic(), self._lockd.T.leader_ttl
+        term = self._stage.highest = self._term_of("above")
+        lease = wire.Leader(self._stage.node_id(who), self._place(who), term, round((time.time() + ttl) * 1000))
+        self._stage.spies[who].report(lambda: lease)
+        now = time.monotonic()
+        unsaid = Answer(0, {}, {}, "", began, now)
+        return Seen(began, now, Asked(unsaid, term, ttl), f"term {term}")
 
     def _term_of(self, named: str) -> int:
         return {"": 0, "below": self._term - 1, "current": self._term}.get(named, self._stage.highest + RUNG)
@@ -246,11 +274,11 @@ class LockdWorld:
         text = f"{by_place} leads in term {leader.term}" if answer.has_leader else f"nobody leads ({answer.describe()})"
         return _seen(answer, sight, text)
 
-    def _listed(self, answer: Answer, leaves: Mapping[str, int] | None = None) -> Listed:
+    def _listed(self, answer: Answer) -> Listed:
         names = tuple(self._stage.name_of(each) for each in answer.endpoints)
         raw = [str(each) for each in answer.fields.get("endpoints") or []]
         tidy = raw == sorted(set(raw)) and not any(each.endswith("/") for each in raw)
-        return Listed(answer, names, tidy, leaves or {})
+        return Listed(answer, names, tidy)
 
     async def _members(self, _command: Command) -> Seen:
         answer = await self._call(wire.members())
@@ -287,6 +315,10 @@ class LockdWorld:
 
 def _is_write(pair: tuple[str, str], call: Call) -> bool:
     return call.path in _WRITES and (call.backend, str(call.body.get("endpoint"))) == pair
+
+
+def _is_release(call: Call) -> bool:
+    return call.path == wire.RELEASE
 
 
 def _is_decision(txn: str, way: str, call: Call) -> bool:

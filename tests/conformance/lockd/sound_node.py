@@ -4,8 +4,7 @@ It does what the spec says and no more, looks at its member list for elections o
 told to be wrong in one way. Peers are those that the model knows.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.check.walk.play import Clock
@@ -39,6 +38,7 @@ class Node:
     until: float = 0.0
     observed: bool = False
     peers: set[str] = field(default_factory=set)
+    report: tuple[str, int, float] = ("", 0, 0.0)
     ticked: float = 100.0
     tried: float = 100.0
     renewed: float = 100.0
@@ -66,7 +66,12 @@ class Node:
             self._renew()
         elif not self.holder and self.now >= self.tried + TRY:
             self.tried = self.now
-            if self._quorum():
+            who, term, until = self.report
+            if until > self.now and who in self.peers and not self.troubles.get(who):
+                self.holder, self.voted, self.until, self.observed = who, term, until, True
+                self.until += 1000 if self.wrong == "a learned leader is never forgotten" else 0
+                self.term = max(self.term, term)
+            elif self._quorum():
                 self.term, self.lease, self.renewed = self.term + 1, self.now + 3, self.now
 
     def _renew(self) -> None:
@@ -138,9 +143,9 @@ class MemoryWorld:
     def _ms(self, at: float) -> int:
         return round(at * 1000)
 
-    def _list(self, leaves: Mapping[str, int] | None = None, **fields: Any) -> Listed:
+    def _list(self, **fields: Any) -> Listed:
         names = tuple(self.node.listed)
-        return Listed(self._answer(endpoints=list(names), **fields), names, True, leaves or {})
+        return Listed(self._answer(endpoints=list(names), **fields), names)
 
     def _announce(self, command: Command) -> Listed:
         who, node = command.get("who"), self.node
@@ -162,8 +167,11 @@ class MemoryWorld:
     def _exit(self, _command: Command) -> Listed:
         node = self.node
         told = {each: 1 for each in node.listed if each in SPIES}
+        gone = dict.fromkeys(told, (node.term,) if node.lease else ())
+        if node.wrong == "leaves without a release":
+            gone = {}
         node.here, node.lease = False, 0.0
-        return self._list(told)
+        return replace(self._list(), leaves=told, releases=gone)
 
     def _return(self, _command: Command) -> Listed:
         self.node.here, self.node.tried = True, self.node.now
@@ -179,6 +187,11 @@ class MemoryWorld:
     def _trouble(self, command: Command) -> bool:
         self.node.troubles[command.get("who")] = command.get("how")
         return True
+
+    def _report(self, command: Command) -> Asked:
+        term = self._term_of("above")
+        self.node.report = (command.get("who"), term, self.node.now + 3)
+        return Asked(self._answer(), term, 3.0)
 
     def _term_of(self, named: str) -> int:
         terms = {"": 0, "below": self.term - 1, "current": self.term}
