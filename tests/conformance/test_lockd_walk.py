@@ -15,12 +15,15 @@ from holdfast.check.walk.possible import Possible
 from holdfast.check.walk.story import lines
 from holdfast.check.walk.vocabulary import Broken, Command, TooUncertain
 from holdfast.conformance.lockd.walks import goal
+from holdfast.conformance.lockd.walks.cluster.model import ClusterModel
+from holdfast.conformance.lockd.walks.cluster.state import Cluster
 from holdfast.conformance.lockd.walks.commands import all_commands
 from holdfast.conformance.lockd.walks.model import LockdModel
 from holdfast.conformance.lockd.walks.situations import kind
 from holdfast.conformance.lockd.walks.state import State
 from holdfast.run.suite import checks_of
 from tests.conformance.lockd.sound_node import SPANS, WAYS_TO_BE_WRONG, MemoryWorld, Node
+from tests.conformance.lockd.sound_pair import LEADER, TERM, MemoryPair
 
 START = State(lead=1, floor=1, voted=1)
 
@@ -126,11 +129,44 @@ def test_a_node_that_has_left_comes_back_only_when_it_is_told_to() -> None:
     assert all(state.here for state in play.possible.states)
 
 
+def cluster_walked(seed: int, coverage: Coverage, wrong: str = "") -> Broken | None:
+    world, model = MemoryPair(wrong), ClusterModel(SPANS)
+    play = Play(model, world, Possible(model, [Cluster(LEADER, TERM)]), world.clock())
+    coverage.goal = model.goal()
+    drawer = Drawer(model, world, coverage, random.Random(seed))
+    try:
+        asyncio.run(play.draw(drawer, 200, world.now + 1000))
+    except Broken as broken:
+        return broken
+    return None
+
+
+def test_two_sound_nodes_raise_no_alarm_and_every_pair_is_reached() -> None:
+    coverage = Coverage()
+    assert [cluster_walked(seed, coverage) for seed in range(4)] == [None] * 4
+    assert coverage.never == []
+    assert coverage.beyond == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "row"),
+    [
+        ("a replica is replicated", "TC-RM-10#2"),
+        ("unregister is local", "TC-RM-10#2"),
+        ("a follower decides", "TC-TXN-01#2"),
+    ],
+)
+def test_a_cluster_that_is_wrong_in_one_way_is_found(wrong: str, row: str) -> None:
+    found = cluster_walked(1, Coverage(), wrong)
+    assert found is not None
+    assert row in found.rows
+
+
 def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
     folder = rooms.folder("conformance") / "lockd" / "walks"
     named = re.compile(r'"(TC-[A-Z]+-\d+)(?:#(\d))?"')
     stated = {
-        (row, int(part or 1)) for file in folder.glob("*.py") for row, part in named.findall(file.read_text("utf-8"))
+        (row, int(part or 1)) for file in folder.rglob("*.py") for row, part in named.findall(file.read_text("utf-8"))
     }
     checks = [spec for spec in checks_of("lockd", naming="walk_steps").values() if spec.walks]
     assert {(claim.id, claim.part) for spec in checks for claim in spec.claims} == stated

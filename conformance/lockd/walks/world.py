@@ -85,7 +85,7 @@ class LockdWorld:
     async def _announce(self, command: Command) -> Seen:
         who = command.get("who")
         answer = await self._call(wire.announce(self._place(command.get("at") or who)), who)
-        return _seen(answer, self._listed(answer))
+        return seen_of(answer, self._listed(answer))
 
     async def _depose(self, command: Command) -> Seen:
         """Announces a peer that refuses votes; then waits until nobody leads, which the next look will judge."""
@@ -109,7 +109,7 @@ class LockdWorld:
             names = {"identity": self._stage.node_id(named), "self_endpoint": self._place(named)}
             request = Request("POST", wire.LEAVE, {**names, "endpoint": self._place(named)})
         answer = await self._call(request, command.get("who"))
-        return _seen(answer, self._listed(answer))
+        return seen_of(answer, self._listed(answer))
 
     async def _exit(self, _command: Command) -> Seen:
         """Lets the node leave; where it led, it waits a little for the releases, which may come after the answer."""
@@ -128,7 +128,7 @@ class LockdWorld:
             leaves={who: len(calls) for who, calls in told.items()},
             releases={who: tuple(call.term for call in self._got(who, began, _is_release)) for who in SPIES},
         )
-        return _seen(answer, sight)
+        return seen_of(answer, sight)
 
     def _is_own_leave(self, call: Call) -> bool:
         header = self._lockd.dialect.guard_header
@@ -136,7 +136,7 @@ class LockdWorld:
 
     async def _return(self, _command: Command) -> Seen:
         answer = await self._call(wire.announce(self._place(NODE)), NODE)
-        return _seen(answer, self._listed(answer))
+        return seen_of(answer, self._listed(answer))
 
     async def _intrude(self, command: Command) -> Seen:
         where, pair = self._place("x"), (self._backends["h1"], self._place("e1"))
@@ -148,7 +148,7 @@ class LockdWorld:
         }
         request = requests[command.get("route")]
         answer = await self._lockd.call(request, node=self._stage.node, unwelcome=True)
-        return _seen(answer, answer)
+        return seen_of(answer, answer)
 
     async def _votes(self, command: Command) -> Seen:
         spy = self._stage.spies[command.get("who")]
@@ -199,7 +199,7 @@ class LockdWorld:
             self._term = term
         given = answer.leader
         named = (given.id, self._stage.name_of(given.endpoint), given.term) == (id_, who, term)
-        return _seen(answer, Asked(answer, term, ttl, named))
+        return seen_of(answer, Asked(answer, term, ttl, named))
 
     async def _change(self, command: Command) -> Seen:
         """Makes a change; after one that failed it waits until what members took is undone, or never will be."""
@@ -225,7 +225,7 @@ class LockdWorld:
             {who: sum(call.path == request.path for call in each) for who, each in calls.items()},
             all(call.marked(header) for each in calls.values() for call in each),
         )
-        return _seen(answer, sight)
+        return seen_of(answer, sight)
 
     async def _undone(self, pair: tuple[str, str], *, had: bool, whose: list[str]) -> None:
         async def look() -> bool:
@@ -241,7 +241,7 @@ class LockdWorld:
             leader=self._stage.name_of(answer.leader.endpoint),
             forwarded={who: len(self._got(who, began, partial(_is_decision, txn, way))) for who in SPIES},
         )
-        return _seen(answer, sight)
+        return seen_of(answer, sight)
 
     async def _apply(self, command: Command) -> Seen:
         term = self._term_of(command.get("term"))
@@ -250,11 +250,11 @@ class LockdWorld:
         answer = await self._call(
             wire.apply(self._txns[command.get("txn")], command.get("as"), one, term=term or None),
         )
-        return _seen(answer, Decided(answer, term))
+        return seen_of(answer, Decided(answer, term))
 
     async def _replay(self, command: Command) -> Seen:
         answer = await self._call(wire.replay(self._txns[command.get("txn")]))
-        return _seen(answer, Decided(answer))
+        return seen_of(answer, Decided(answer))
 
     async def _leader(self, _command: Command) -> Seen:
         answer = await self._call(wire.leader())
@@ -272,7 +272,7 @@ class LockdWorld:
             left=leader.expires_at / 1000 - answer.wall,
         )
         text = f"{by_place} leads in term {leader.term}" if answer.has_leader else f"nobody leads ({answer.describe()})"
-        return _seen(answer, sight, text)
+        return seen_of(answer, sight, text)
 
     def _listed(self, answer: Answer) -> Listed:
         names = tuple(self._stage.name_of(each) for each in answer.endpoints)
@@ -283,7 +283,7 @@ class LockdWorld:
     async def _members(self, _command: Command) -> Seen:
         answer = await self._call(wire.members())
         listed = self._listed(answer)
-        return _seen(answer, listed, ", ".join(listed.names) if answer.ok else "")
+        return seen_of(answer, listed, ", ".join(listed.names) if answer.ok else "")
 
     async def _registry(self, _command: Command) -> Seen:
         answer = await self._call(wire.backends())
@@ -291,7 +291,7 @@ class LockdWorld:
         pairs = tuple((name, self._stage.name_of(each)) for name, entry in ours.items() for each in entry.endpoints)
         sight = Registered(answer, pairs, {name: entry.updated_at for name, entry in ours.items()})
         text = ", ".join(" ".join(pair) for pair in pairs) or "nothing" if answer.ok else ""
-        return _seen(answer, sight, text)
+        return seen_of(answer, sight, text)
 
     async def _heard(self, _command: Command) -> Seen:
         since, self._looked = self._looked, time.monotonic()
@@ -325,7 +325,7 @@ def _is_decision(txn: str, way: str, call: Call) -> bool:
     return call.path == wire.DECIDE and (call.body.get("txn_id"), call.body.get("state")) == (txn, way)
 
 
-def _seen(answer: Answer, what: Any, text: str = "") -> Seen:
+def seen_of(answer: Answer, what: Any, text: str = "") -> Seen:
     """Returns what came; no answer at all is nothing that a rule could be about."""
     answered = answer.answered or answer.handshake_failed
     return Seen(answer.sent, answer.received, what if answered else None, text or answer.describe(), answer.late)
