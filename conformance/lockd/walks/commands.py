@@ -114,7 +114,8 @@ def ready(state: State, command: Command) -> bool:
         case "trouble":
             sense = command.get("how") != state.trouble(who) and (state.report is None or state.report.who != who)
         case "report":
-            sense = state.report is None and not state.trouble(who) and who in state.others
+            # What a leader makes of a peer that says it leads is open.
+            sense = state.lead is None and state.report is None and not state.trouble(who) and who in state.others
         case "exit":
             # A member that can't be told holds the leave up for a whole membership lease, in which others end.
             sense = state.here and not any(state.trouble(each) == GONE for each in state.others)

@@ -66,7 +66,7 @@ def _transactions() -> Iterator[tuple[str, str]]:
 
 def _others() -> Iterator[tuple[str, str]]:
     yield from ((leading, f"votes {side}") for leading in (*LEADERSHIPS, "outside", "adrift") for side in ("on", "off"))
-    yield from ((leading, "report") for leading in (*LEADERSHIPS, "outside"))
+    yield from ((leading, "report") for leading in (*LEADERSHIPS[1:], "outside"))
     for leading in (*LEADERSHIPS, "leading shaky"):
         yield from ((f"{leading} {peers}", "exit") for peers in ("alone", "with peers"))
     yield from ((left, "return") for left in ("outside", "adrift"))

@@ -26,7 +26,8 @@ def change(state: State, command: Command, seen: Seen, _spans: Spans) -> Branche
     if not ill or same:
         yield Branch(_everywhere(changed, after, command, same=same), after)
     if ill:
-        yield Branch(_nowhere(state, changed, ill, had=pair in state.registry), state)
+        # Whether putting an entry back moves its time is open.
+        yield Branch(_nowhere(state, changed, ill, had=pair in state.registry), state.moved(pair[0]))
 
 
 def _changed(state: State, pair: tuple[str, str], *, add: bool) -> State:

@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import ACTIVE, STALE, accepted, lasts, refusal, rule, span_of, turned_away
+from holdfast.conformance.lockd.walks.rules import (
+    ACTIVE,
+    STALE,
+    UNAVAILABLE,
+    accepted,
+    lasts,
+    refusal,
+    rule,
+    span_of,
+    turned_away,
+)
 from holdfast.conformance.lockd.walks.sights import Asked, Shown
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import NODE, Slot, State
@@ -22,6 +32,8 @@ OFTEN = 3
 def acquire(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     asked: Asked = seen.what
     slot, who = state.slot, command.get("who")
+    if state.here and state.unsettled:
+        yield _not_yet(state, asked)
     if not state.here:
         yield Branch((turned_away(asked.answer, "TC-PEER-03"),), state)
     elif state.lead is not None:
@@ -37,6 +49,11 @@ def acquire(state: State, command: Command, seen: Seen, spans: Spans) -> Branche
         yield _granted(state, who, seen, spans, "TC-ELECT-06")
         if asked.term > slot.term:  # whether the holder may go on to a higher term is open
             yield Branch((_refused(asked, slot.term),), state)
+
+
+def _not_yet(state: State, asked: Asked) -> Branch[State]:
+    """A node that has just come back takes part in elections again with its next tick."""
+    return Branch((refusal(asked.answer, (UNAVAILABLE,), "TC-LEAVE-04"),), state)
 
 
 def _free(state: State, who: str, seen: Seen, spans: Spans) -> Branches:
@@ -80,6 +97,8 @@ def _refused(asked: Asked, current: int) -> Rule:
 def renew(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
     asked: Asked = seen.what
     slot = state.slot
+    if state.unsettled:
+        yield _not_yet(state, asked)
     refused = Branch((refusal(asked.answer, (STALE, ACTIVE), "TC-ELECT-05"),), state)
     if state.lead is not None or slot is None or slot.learned:
         yield refused
@@ -97,6 +116,8 @@ def renew(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches
 def release(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
     asked: Asked = seen.what
     slot = state.slot
+    if state.unsettled:
+        yield _not_yet(state, asked)
     if state.lead is None and (slot is None or slot.learned):
         # Nothing was granted here: saying so and doing nothing both conform.
         yield Branch((), state)

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.check.finding import Finding
 from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
 from holdfast.conformance.lockd import wire
+from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.spy import BROKEN, Call
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Heard, Listed, Registered, Shown
 from holdfast.conformance.lockd.walks.stage import Stage
@@ -33,6 +34,8 @@ class LockdWorld:
         self._pairs: set[tuple[str, str]] = set()
         self._explained: set[int] = set()
         self._closed: set[str] = set()
+        # By pair: until when calls about it may be the undo of a change that failed.
+        self._undoing: dict[tuple[str, str], float] = {}
         self._looked = time.monotonic()
 
     async def close(self) -> None:
@@ -83,9 +86,18 @@ class LockdWorld:
         return self._stage.places[name]
 
     async def _announce(self, command: Command) -> Seen:
-        who = command.get("who")
-        answer = await self._call(wire.announce(self._place(command.get("at") or who)), who)
+        who, at = command.get("who"), command.get("at") or command.get("who")
+        self._forget(at)
+        answer = await self._call(wire.announce(self._place(at)), who)
         return seen_of(answer, self._listed(answer))
+
+    def _forget(self, who: str) -> None:
+        """Empties a spy's lease slot, so that it takes a renewal again after it was away or refused.
+
+        A voter that remembers a lapsed lease of this term is right to refuse it, and the leader would have to go.
+        """
+        if who in SPIES:
+            self._stage.spies[who].ballot = Ballot()
 
     async def _depose(self, command: Command) -> Seen:
         """Announces a peer that refuses votes; then waits until nobody leads, which the next look will judge."""
@@ -153,6 +165,7 @@ class LockdWorld:
     async def _votes(self, command: Command) -> Seen:
         spy = self._stage.spies[command.get("who")]
         if command.flag("on"):
+            self._forget(command.get("who"))
             spy.grant_votes()
         else:
             spy.refuse_votes()
@@ -166,6 +179,7 @@ class LockdWorld:
             await spy.close()
             self._closed.add(who)
         elif who in self._closed:
+            self._forget(who)
             await spy.open()
             self._closed.discard(who)
         for path in {PROBE: (wire.LEADER,), WRITES: _WRITES}.get(how, ()):
@@ -213,6 +227,7 @@ class LockdWorld:
         if answer.ok:
             (self._pairs.add if command.name == "register" else self._pairs.discard)(pair)
         elif answer.answered:
+            self._undoing[pair] = time.monotonic() + self._lockd.T.never("undo_max")
             await self._undone(pair, had=had, whose=[who for who in SPIES if before[who] is had])
         calls = {who: self._got(who, began, partial(_is_write, pair)) for who in SPIES}
         self._explain(*(call for each in calls.values() for call in each))
@@ -297,11 +312,15 @@ class LockdWorld:
         since, self._looked = self._looked, time.monotonic()
         new = [call for who in SPIES for call in self._got(who, since, self._is_unexplained) if call.at < self._looked]
         leaves = [call for call in new if call.path == wire.LEAVE]
-        replicas = [call for call in new if call.path in _WRITES and call.backend in self._backends.values()]
+        replicas = [call for call in new if call.path in _WRITES and self._is_ours(call)]
         asked = tuple(call.at for call in new if call.path == wire.ACQUIRE)
         text = "; ".join(call.describe() for call in (*leaves, *replicas))
         sight = Heard(len(leaves), len(replicas), asked)
         return Seen(self._looked, self._looked, sight, text or f"{len(asked)} vote requests")
+
+    def _is_ours(self, call: Call) -> bool:
+        pair = (call.backend, str(call.body.get("endpoint")))
+        return call.backend in self._backends.values() and call.at > self._undoing.get(pair, 0.0)
 
     def _got(self, who: str, since: float, where: Callable[[Call], bool]) -> list[Call]:
         return [call for call in self._stage.spies[who].calls if call.at >= since and where(call)]

@@ -32,7 +32,7 @@ class ClusterWorld:
         self._leader = self._name(leader.endpoint)
         self._backends = {name: f"{name}-{number}" for name in BACKENDS}
         self._txns = {name: lockd.txn() for name in (*DECIDED, *APPLIED)}
-        self._islands: dict[str, str] = {}
+        self.islands: dict[str, str] = {}
 
     @classmethod
     async def begin(cls, lockd: Lockd, stranger: Identity, number: int) -> tuple["ClusterWorld", Cluster]:
@@ -43,7 +43,7 @@ class ClusterWorld:
         except Finding as never:
             raise Inconclusive("the nodes did not come to agree, so no walk could begin") from never
         world = cls(lockd, stranger, leader, number)
-        world._islands = {name: await lockd.backend_of(node) for name, node in world._nodes.items()}
+        world.islands = {name: await lockd.backend_of(node) for name, node in world._nodes.items()}
         return world, Cluster(world._leader, leader.term)
 
     async def close(self) -> None:
@@ -111,7 +111,7 @@ class ClusterWorld:
         return seen_of(answer, Decided(answer))
 
     async def _apply(self, command: Command) -> Seen:
-        one = [wire.participant("default", "k", self._islands[command.get("node")])]
+        one = [wire.participant("default", "k", self.islands[command.get("node")])]
         term, txn = self._term_of(command), self._txns[command.get("txn")]
         answer = await self._call(command, wire.apply(txn, command.get("as"), one, term=term or None))
         return seen_of(answer, Decided(answer, term))
