@@ -58,6 +58,7 @@ ROWS = (
     "TC-TXN-03",
     "TC-TXN-04",
     "TC-TXN-06",
+    "TC-TXN-08",
     "TC-TXN-09",
 )
 

@@ -13,6 +13,7 @@ from holdfast.conformance.lockd.walks.state import (
     BEFORE,
     DECIDED,
     ENDPOINTS,
+    FAR,
     GONE,
     PEERS,
     PROBE,
@@ -97,25 +98,33 @@ def _with_a_refusing(state: State, who: str) -> State:
     return state.with_refusing(state.refusing | {who}).with_member(who, Member(who, BEFORE))
 
 
+def _changes_a_peer(state: State, command: Command) -> bool:
+    who = command.get("who")
+    if command.name == "votes":
+        return command.flag("on") == (who in state.refusing)
+    if command.name == "trouble":
+        return command.get("how") != state.trouble(who) and (state.report is None or state.report.who != who)
+    # What a leader makes of a peer that says it leads is open.
+    return state.lead is None and state.report is None and not state.trouble(who) and who in state.others
+
+
 def ready(state: State, command: Command) -> bool:
     """Whether the command makes sense in this state, and the document says what comes of it."""
-    sense, who = True, command.get("who")
+    sense = True
     match command.name:
         case "acquire":
             sense = state.here or (state.outside and command.get("term") == "above")
         case "renew" | "release" | "apply":
             sense = state.here
-        case "decide" | "replay":
+        case "decide":
+            open_ = command.get("txn") == FAR and state.lead is not None and not state.reaches_rm
+            sense = not state.adrift and not open_
+        case "replay":
             sense = not state.adrift
         case "depose":
-            sense = state.lead is not None and not _with_a_refusing(state, who).quorum
-        case "votes":
-            sense = command.flag("on") == (who in state.refusing)
-        case "trouble":
-            sense = command.get("how") != state.trouble(who) and (state.report is None or state.report.who != who)
-        case "report":
-            # What a leader makes of a peer that says it leads is open.
-            sense = state.lead is None and state.report is None and not state.trouble(who) and who in state.others
+            sense = state.lead is not None and not _with_a_refusing(state, command.get("who")).quorum
+        case "votes" | "trouble" | "report":
+            sense = _changes_a_peer(state, command)
         case "exit":
             # A member that can't be told holds the leave up for a whole membership lease, in which others end.
             sense = state.here and not any(state.trouble(each) == GONE for each in state.others)

@@ -1,16 +1,16 @@
 """Decisions and their term fence (Non-leader forwarding and term fencing).
 
-`t1` and `t2` are decided at the coordinator, `a1` and `a2` applied at the node as RM, so that what a coordinator makes
+`t1` to `t3` are decided at the coordinator, `a1` and `a2` applied at the node as RM, so that what a coordinator makes
 of what it has applied before, which the document leaves open, is not asked.
 """
 
 from collections.abc import Iterator
 
-from holdfast.check.walk.vocabulary import Branch, Command, Seen
+from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.lockd.walks.rules import STALE, UNAVAILABLE, accepted, refusal, rule
 from holdfast.conformance.lockd.walks.sights import Decided
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import GONE, SPIES, Decision, State
+from holdfast.conformance.lockd.walks.state import FAR, GONE, RM, SPIES, Decision, State
 
 Branches = Iterator[Branch[State]]
 CONFLICT, MISSING = "txn_conflict", "txn_not_found"
@@ -35,13 +35,25 @@ def decide(state: State, command: Command, seen: Seen, _spans: Spans) -> Branche
 
 
 def _by_itself(state: State, command: Command, sight: Decided) -> Branches:
-    wanted, known = command.get("as"), state.decision(command.get("txn"))
+    txn, wanted = command.get("txn"), command.get("as")
+    known = state.decision(txn)
     if known is not None and known.state != wanted:
         yield Branch((refusal(sight.answer, (CONFLICT,), "TC-TXN-01"),), state)
         return
     said = rule(f"state {wanted}", sight.answer.fields.get("state") == wanted, "TC-TXN-01")
-    decided = state if known else state.with_decision(command.get("txn"), Decision(wanted, state.lead or 0))
-    yield Branch((accepted(sight.answer, "TC-TXN-01"), said), decided)
+    decided = state if known else state.with_decision(txn, Decision(wanted, state.lead or 0))
+    rules = (accepted(sight.answer, "TC-TXN-01"), said)
+    if txn == FAR and not state.reaches_rm:
+        yield Branch((), decided)  # what a decision is worth that no RM can take is open
+        yield Branch((), state)
+    else:
+        yield Branch((*rules, *((_fanned(state, sight),) if txn == FAR and not known else ())), decided)
+
+
+def _fanned(state: State, sight: Decided) -> Rule:
+    """The RM got the decision, in the leader's own term."""
+    right = set(sight.applied) == {state.lead} if state.lead else bool(sight.applied)
+    return rule(f"an apply at {RM} in the leader's term", right, "TC-TXN-08")
 
 
 def apply(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:

@@ -60,7 +60,7 @@ def _transactions() -> Iterator[tuple[str, str]]:
         terms = ("without term", *TERMS)
         yield from ((f"{leading} {record}", f"apply {term}") for record in RECORDS for term in terms)
     for leading in (*LEADERSHIPS, "outside"):
-        yield from ((f"{leading} {record}", "decide") for record in RECORDS)
+        yield from ((f"{leading} {record}", what) for record in RECORDS for what in ("decide", "decide for an RM"))
         yield from ((f"{leading} {record}", "replay") for record in RECORDS[:2])
 
 

@@ -65,12 +65,16 @@ class Registered:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision or an apply with this term; `forwarded` says how often each spy got the decision."""
+    """A decision or an apply with this term; `forwarded` says how often each spy got the decision.
+
+    `applied` are the terms of the applies that the decision has led to at the RM that a spy plays.
+    """
 
     answer: Answer
     term: int = 0
     leader: str = ""
     forwarded: Mapping[str, int] = field(default_factory=dict)
+    applied: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from holdfast.check.walk.vocabulary import Command
 from holdfast.conformance.lockd.walks.commands import LEASE_CALLS
-from holdfast.conformance.lockd.walks.state import GONE, WRITES, State
+from holdfast.conformance.lockd.walks.state import FAR, GONE, WRITES, State
 
 _FLAGS = {"marked": "marked", "replica": "as replica", "short": "for a short time"}
 
@@ -11,6 +11,7 @@ def kind(command: Command) -> str:
     """Returns the command with the arguments that make it another one."""
     words = [command.name]
     words += [said for flag, said in _FLAGS.items() if command.flag(flag)]
+    words += ["for an RM"] if command.name == "decide" and command.get("txn") == FAR else []
     words += ["elsewhere"] if command.get("at") else []
     words += ["naming another"] if command.get("naming") else []
     words += ["on" if command.flag("on") else "off"] if command.name == "votes" else []

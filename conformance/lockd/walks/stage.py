@@ -39,7 +39,7 @@ class Stage:
         made = dict(zip(SPIES, await spies(lockd, len(SPIES)), strict=True))
         places = {who: canonical(spy.endpoint) for who, spy in made.items()}
         places |= {NODE: lockd.endpoint(node), STRANGER: nowhere(len(ENDPOINTS) + 1)}
-        places |= {name: nowhere(number) for number, name in enumerate(ENDPOINTS)}
+        places |= {name: nowhere(number) for number, name in enumerate(ENDPOINTS) if name not in places}
         stranger = lockd.authority.server(name=STRANGER)
         return cls(lockd, node, made, stranger, await lockd.backend_of(node), places=places)
 

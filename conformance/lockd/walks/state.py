@@ -17,9 +17,12 @@ SPIES = ("s1", "s2")
 STRANGER = "x"
 PEERS = (*SPIES, STRANGER)
 NODE = "node"
-BACKENDS, ENDPOINTS = ("h1", "h2"), ("e1", "e2")
-# Transactions that are decided at the node as coordinator, and others that are applied at it as RM.
-DECIDED, APPLIED = ("t1", "t2"), ("a1", "a2")
+# The second endpoint is that of a spy, which is then an RM as well; nobody listens at the first.
+BACKENDS, ENDPOINTS = ("h1", "h2"), ("e1", "s1")
+# Transactions that are decided at the node as coordinator, and others that are applied at it as RM. The last of the
+# former has a participant of this backend.
+DECIDED, APPLIED = ("t1", "t2", "t3"), ("a1", "a2")
+FAR, ISLAND, RM = DECIDED[-1], BACKENDS[0], ENDPOINTS[-1]
 # What ails a spy: it refuses registry writes, it fails the probe, or its port is closed.
 WRITES, PROBE, GONE = "writes", "probe", "gone"
 
@@ -132,6 +135,11 @@ class State:
         """Whether the node and those of its peers that grant are a majority of the list."""
         granted = 1 + sum(self.grants(each) for each in self.others)
         return self.here and granted >= (len(self.others) + 1) // 2 + 1
+
+    @property
+    def reaches_rm(self) -> bool:
+        """Whether an RM of the far transaction is registered and serves."""
+        return (ISLAND, RM) in self.registry and self.trouble(RM) != GONE
 
     def decision(self, txn: str) -> Decision | None:
         return dict(self.txns).get(txn)

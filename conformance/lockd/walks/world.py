@@ -14,7 +14,20 @@ from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.spy import BROKEN, Call
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Heard, Listed, Registered, Shown
 from holdfast.conformance.lockd.walks.stage import Stage
-from holdfast.conformance.lockd.walks.state import APPLIED, BACKENDS, DECIDED, GONE, NODE, PROBE, SPIES, WRITES
+from holdfast.conformance.lockd.walks.state import (
+    APPLIED,
+    BACKENDS,
+    DECIDED,
+    FAR,
+    GONE,
+    ISLAND,
+    NODE,
+    PROBE,
+    RM,
+    SPIES,
+    STRANGER,
+    WRITES,
+)
 from holdfast.conformance.lockd.wire import Answer
 from holdfast.conformance.shared.wire import Request
 
@@ -151,7 +164,7 @@ class LockdWorld:
         return seen_of(answer, self._listed(answer))
 
     async def _intrude(self, command: Command) -> Seen:
-        where, pair = self._place("x"), (self._backends["h1"], self._place("e1"))
+        where, pair = self._place(STRANGER), (self._backends[ISLAND], self._place(RM))
         requests = {
             "announce": wire.announce(where),
             "leave": wire.leave(),
@@ -223,7 +236,7 @@ class LockdWorld:
         make = wire.register if command.name == "register" else wire.unregister
         headers = self._lockd.dialect.replica if command.flag("replica") else None
         request = make(backend, endpoint, headers)
-        answer = await self._call(request, "x")
+        answer = await self._call(request, STRANGER)
         if answer.ok:
             (self._pairs.add if command.name == "register" else self._pairs.discard)(pair)
         elif answer.answered:
@@ -250,13 +263,21 @@ class LockdWorld:
 
     async def _decide(self, command: Command) -> Seen:
         txn, way, began = self._txns[command.get("txn")], command.get("as"), time.monotonic()
-        answer = await self._call(wire.decide(txn, way))
-        sight = Decided(
-            answer,
-            leader=self._stage.name_of(answer.leader.endpoint),
-            forwarded={who: len(self._got(who, began, partial(_is_decision, txn, way))) for who in SPIES},
-        )
-        return seen_of(answer, sight)
+        far = [wire.participant("default", "k", self._backends[ISLAND])] if command.get("txn") == FAR else []
+        answer = await self._call(wire.decide(txn, way, far))
+        forwarded = {who: len(self._got(who, began, partial(_is_decision, txn, way))) for who in SPIES}
+
+        def applies() -> list[Call]:
+            return self._got(RM, began, partial(_is_apply, txn))
+
+        async def applied() -> bool:
+            return bool(applies())
+
+        if far and answer.ok and not any(forwarded.values()):
+            await self._at_most(applied, self._lockd.T.not_leader_answer_max, "the apply at the RM")
+        terms = tuple(wire.number(call.body.get("tc_term")) for call in applies())
+        leader = self._stage.name_of(answer.leader.endpoint)
+        return seen_of(answer, Decided(answer, leader=leader, forwarded=forwarded, applied=terms))
 
     async def _apply(self, command: Command) -> Seen:
         term = self._term_of(command.get("term"))
@@ -334,6 +355,10 @@ class LockdWorld:
 
 def _is_write(pair: tuple[str, str], call: Call) -> bool:
     return call.path in _WRITES and (call.backend, str(call.body.get("endpoint"))) == pair
+
+
+def _is_apply(txn: str, call: Call) -> bool:
+    return call.path in (wire.COMMIT, wire.ROLLBACK) and call.body.get("txn_id") == txn
 
 
 def _is_release(call: Call) -> bool:

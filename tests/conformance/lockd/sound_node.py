@@ -275,7 +275,9 @@ class MemoryWorld:
             answer = self._answer("tc_not_leader") if node.gone(who) else self._answer(state=way)
         else:
             answer = self._recorded(txn, way, term)
-        return Decided(answer, leader=who, forwarded=forwarded)
+        said = node.term - 1 if node.wrong == "an old term is passed on" else node.term
+        reached = txn == "t3" and who == NODE and ("h1", "s1") in node.pairs and not node.gone("s1")
+        return Decided(answer, leader=who, forwarded=forwarded, applied=(said,) if reached else ())
 
     def _recorded(self, txn: str, way: str, term: int) -> Answer:
         known = self.node.records.setdefault(txn, (way, term))

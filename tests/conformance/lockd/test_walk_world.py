@@ -33,7 +33,7 @@ async def stage_on(lockd: Lockd) -> tuple[Stage, Spy]:
     lives_at(lockd, "a", node)
     peers = dict(zip(SPIES, await spies(lockd, 2), strict=True))
     places = {who: spy.endpoint for who, spy in peers.items()} | {NODE: node.endpoint, STRANGER: nowhere(9)}
-    places |= {name: nowhere(number) for number, name in enumerate(ENDPOINTS)}
+    places |= {name: nowhere(number) for number, name in enumerate(ENDPOINTS) if name not in places}
     return Stage(lockd, "a", peers, lockd.authority.server(name=STRANGER), "island", 5, 1, places), node
 
 
