@@ -17,7 +17,7 @@ from holdfast.conformance.lockd.walks.stage import Stages
 from holdfast.conformance.lockd.walks.state import STRANGER, State
 from holdfast.conformance.lockd.walks.world import LockdWorld
 
-WALKERS = 6
+WALKERS = 4
 # The rows that rules of the model state.
 ROWS = (
     "TC-AUTH-02",
@@ -27,6 +27,7 @@ ROWS = (
     "TC-ELECT-05",
     "TC-ELECT-06",
     "TC-ELECT-08",
+    "TC-IDENT-03",
     "TC-JOIN-01",
     "TC-LEAVE-01",
     "TC-LEAVE-02",
@@ -41,6 +42,7 @@ ROWS = (
     "TC-MEMBER-03",
     "TC-MEMBER-04",
     "TC-MEMBER-05",
+    "TC-MEMBER-06",
     "TC-PEER-03",
     "TC-RM-03",
     "TC-RM-04",

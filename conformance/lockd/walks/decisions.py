@@ -10,7 +10,7 @@ from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.lockd.walks.rules import STALE, UNAVAILABLE, accepted, refusal, rule
 from holdfast.conformance.lockd.walks.sights import Decided
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import FAR, GONE, RM, SPIES, Decision, State
+from holdfast.conformance.lockd.walks.state import APPLIED, FAR, GONE, RM, SPIES, Decision, State
 
 Branches = Iterator[Branch[State]]
 CONFLICT, MISSING = "txn_conflict", "txn_not_found"
@@ -86,9 +86,12 @@ def _applied(state: State, command: Command, sight: Decided) -> Branches:
 
 
 def replay(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
-    """Tells whether the node holds a record; whether one without a leader tells its own is open."""
+    """Tells whether the node holds a record. Whether an RM tells its own, or one without a leader does, is open."""
     answer = seen.what.answer
     known = state.decision(command.get("txn"))
+    if known is not None and command.get("txn") in APPLIED:
+        yield Branch((), state)
+        return
     if known is None:
         yield Branch((refusal(answer, (MISSING, *_open(state)), _recorder(state)),), state)
         return

@@ -17,9 +17,10 @@ def announce(state: State, command: Command, seen: Seen, spans: Spans) -> Branch
     sight: Listed = seen.what
     who, at = command.get("who"), span_of(seen)
     after = state.with_member(who, Member(command.get("at") or who, at)).after(state, at, spans.lag)
+    moved = state.member(who) is not None and state.others != after.others
     rules = (
         accepted(sight.answer, "TC-MEMBER-01"),
-        *_list(sight, after, "TC-MEMBER-01"),
+        *_list(sight, after, "TC-MEMBER-01", "TC-IDENT-03" if moved else ""),
         lasts(sight.answer, seen, spans.membership_ttl, spans.tolerance, "TC-MEMBER-03"),
     )
     yield Branch(rules, after)
@@ -34,9 +35,11 @@ def depose(state: State, command: Command, seen: Seen, spans: Spans) -> Branches
 def leave(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     """Removes the caller's lease, whatever its body names; a caller without one changes nothing."""
     sight: Listed = seen.what
-    at = span_of(seen)
+    at, gone = span_of(seen), state.member(command.get("who"))
     after = state.with_member(command.get("who"), None).after(state, at, spans.lag)
-    yield Branch((accepted(sight.answer, "TC-LEAVE-01"), *_list(sight, after, "TC-LEAVE-01")), after)
+    shared = gone is not None and gone.at in after.others
+    rules = _list(sight, after, "TC-MEMBER-06" if shared else "TC-LEAVE-01", "TC-LEAVE-01")
+    yield Branch((accepted(sight.answer, "TC-LEAVE-01"), *rules), after)
 
 
 def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
@@ -47,11 +50,13 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
     strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     peers = [each for each in state.others if each in SPIES]
-    released = all(_released(sight, each, state.lead) for each in peers)
+    # Somebody who has just announced itself may be no peer of the election yet.
+    new = state.listed_by > seen.sent
+    released = state.lead is None or new or all(_released(sight, each, state.lead) for each in peers)
     rules = (
         accepted(sight.answer, "TC-LEAVE-05"),
         rule("a marked leave at every member", told, "TC-LEAVE-05"),
-        rule("a release at every member", state.lead is None or released, "TC-LEAVE-10"),
+        rule("a release at every member", released, "TC-LEAVE-10"),
         rule("no leave at who is no member", not strangers, "TC-LEAVE-06"),
         *_list(sight, out, "TC-LEAVE-05"),
     )
