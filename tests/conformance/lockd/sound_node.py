@@ -1,7 +1,7 @@
 """A sound lockd node in memory, with a clock of its own, for walks of the model without a network.
 
-It does what the spec says and no more, looks at its member list for elections once a tick, as a node may, and can be
-told to be wrong in one way. Peers are those that the model knows.
+It does what the spec says and no more, and looks at its member list for elections once a tick, as a node may. It can be
+told to have another habit: one that the spec leaves open, or one that is wrong. Peers are those that the model knows.
 """
 
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ RUNG = 1000
 class Node:
     """`lease` is when its leadership ends, 0 if it does not lead; `peers` is the list that its election knows."""
 
-    wrong: str = ""
+    habit: str = ""
     now: float = 100.0
     members: dict[str, tuple[str, float]] = field(default_factory=dict)
     here: bool = True
@@ -40,6 +40,7 @@ class Node:
     peers: set[str] = field(default_factory=set)
     report: tuple[str, int, float] = ("", 0, 0.0)
     ticked: float = 100.0
+    back: float = 0.0
     tried: float = 100.0
     renewed: float = 100.0
     pairs: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -54,13 +55,16 @@ class Node:
             self._tick()
 
     def _tick(self) -> None:
-        late = {"members stay": 1000.0}.get(self.wrong, 0.0)
+        late = {"members stay": 1000.0}.get(self.habit, 0.0)
         self.members = {who: each for who, each in self.members.items() if self.now < each[1] + 9 + late}
-        if self.now >= self.ticked + TICK:
+        if self.now >= self.ticked + TICK or self.habit == "notices at once":
             self.ticked, self.peers = self.now, {at for at, _ in self.members.values()}
         if self.holder and self.now >= self.until:
             self.holder = ""
-        if not self.here:
+        if self.habit == "leads when its list is empty" and not self.here:
+            self.term += not self.members and not self.lease
+            self.lease = 0.0 if self.members else self.now + 3
+        if not self.here or self.off:
             return
         if self.lease:
             self._renew()
@@ -69,15 +73,15 @@ class Node:
             who, term, until = self.report
             if until > self.now and who in self.peers and not self.troubles.get(who):
                 self.holder, self.voted, self.until, self.observed = who, term, until, True
-                self.until += 1000 if self.wrong == "a learned leader is never forgotten" else 0
+                self.until += 1000 if self.habit == "a learned leader is never forgotten" else 0
                 self.term = max(self.term, term)
             elif self._quorum():
                 self.term, self.lease, self.renewed = self.term + 1, self.now + 3, self.now
 
     def _renew(self) -> None:
-        if self.now >= self.renewed + 1 and (self._quorum() or self.wrong == "leads without a quorum"):
+        if self.now >= self.renewed + 1 and (self._quorum() or self.habit == "leads without a quorum"):
             self.renewed, self.lease = self.now, self.now + 3
-        elif self.now >= self.lease:
+        elif self.now >= self.lease or (self.habit == "steps down at once" and self.now >= self.renewed + 1):
             self.lease, self.tried = 0.0, self.now
 
     def _quorum(self) -> bool:
@@ -88,6 +92,11 @@ class Node:
         return who == STRANGER or self.troubles.get(who) == GONE
 
     @property
+    def off(self) -> bool:
+        """Whether it has come back and waits for its next tick to take part in elections again."""
+        return self.habit == "takes part with its next tick" and self.ticked < self.back
+
+    @property
     def listed(self) -> list[str]:
         return sorted({at for at, _ in self.members.values()} | ({NODE} if self.here else set()))
 
@@ -95,7 +104,7 @@ class Node:
     def leader(self) -> tuple[str, int, float]:
         if self.lease > self.now:
             return NODE, self.term, self.lease
-        if self.holder and (self.observed or self.wrong == "a vote is shown"):
+        if self.holder and (self.observed or self.habit == "a vote is shown"):
             return self.holder, self.voted, self.until
         return "", 0, 0.0
 
@@ -160,7 +169,7 @@ class MemoryWorld:
 
     def _leave(self, command: Command) -> Listed:
         self.node.members.pop(command.get("who"), None)
-        if named := command.get("naming") if self.node.wrong == "a leave may name another" else "":
+        if named := command.get("naming") if self.node.habit == "a leave may name another" else "":
             self.node.members.pop(named, None)
         return self._list()
 
@@ -168,13 +177,15 @@ class MemoryWorld:
         node = self.node
         told = {each: 1 for each in node.listed if each in SPIES}
         gone = dict.fromkeys(told, (node.term,) if node.lease else ())
-        if node.wrong == "leaves without a release":
+        if node.habit == "leaves without a release":
             gone = {}
         node.here, node.lease = False, 0.0
         return replace(self._list(), leaves=told, releases=gone)
 
     def _return(self, _command: Command) -> Listed:
-        self.node.here, self.node.tried = True, self.node.now
+        node = self.node
+        node.here, node.tried, node.back = True, node.now, node.now
+        node.holder = "" if node.habit == "forgets leases outside" else node.holder
         return self._list()
 
     def _intrude(self, _command: Command) -> Answer:
@@ -201,14 +212,15 @@ class MemoryWorld:
     def _acquire(self, command: Command) -> Asked:
         node, who, term = self.node, command.get("who"), self._term_of(command.get("term"))
         ttl, code = 1.5 if command.flag("short") else 3.0, ""
-        current = node.term if node.lease else node.voted if node.holder else node.term
-        if not node.here:
+        kept = max(node.term, node.voted) if node.habit == "remembers votes" else node.term
+        current = node.term if node.lease else node.voted if node.holder else kept
+        if not node.here or node.off:
             code = "tc_unavailable"
         elif term < current or (term == current and not node.holder and not node.lease):
             code = "tc_term_stale"
         elif node.holder == who:
             code = "tc_lease_active" if term > node.voted else ""
-        elif (node.lease or node.holder) and node.wrong != "a higher term steals":
+        elif (node.lease or node.holder) and node.habit != "a higher term steals":
             code = "tc_lease_active"
         if code:
             return Asked(self._answer(code), term, ttl)
@@ -221,6 +233,7 @@ class MemoryWorld:
         ttl = 1.5 if command.flag("short") else 3.0
         if node.lease or (node.holder, node.voted) != (command.get("who"), term):
             stale = term < (node.term if node.lease else node.voted)
+            stale = stale and not node.off
             return Asked(self._answer("tc_term_stale" if stale else "tc_lease_active"), term, ttl)
         node.observed, node.until, node.term = True, node.now + ttl, max(node.term, term)
         return Asked(self._answer(renewed=True), term, ttl)
@@ -228,7 +241,7 @@ class MemoryWorld:
     def _release(self, command: Command) -> Asked:
         node, term = self.node, self._term_of(command.get("term"))
         if node.holder and node.voted == term and node.holder == command.get("who") and not node.lease:
-            node.holder = "" if node.wrong != "a release is ignored" else node.holder
+            node.holder = "" if node.habit != "a release is ignored" else node.holder
             return Asked(self._answer(released=True), term)
         return Asked(self._answer("tc_lease_active"), term)
 
@@ -244,9 +257,11 @@ class MemoryWorld:
         members = [each for each in node.listed if each != NODE] if not command.flag("replica") else []
         ill = [each for each in members if node.gone(each) or node.troubles.get(each)]
         took = [] if any(node.troubles.get(each) != WRITES for each in ill) else [e for e in members if e not in ill]
-        replicas = {who: int(who in took) for who in SPIES}
-        if not ill or node.wrong == "no rollback":
+        if ill and node.habit == "sees what changes nothing" and (pair in node.pairs) == add:
+            ill, took = [], []
+        if not ill or node.habit == "no rollback":
             self._store(pair, add=add)
+        replicas = {who: int(who in took) for who in SPIES}
         if not ill:
             for who in took:
                 (node.kept[who].add if add else node.kept[who].discard)(pair)
@@ -266,7 +281,7 @@ class MemoryWorld:
             node.pairs.pop(pair, None)
 
     def _decide(self, command: Command) -> Decided:
-        node, (who, term, _) = self.node, self.node.leader
+        node, (who, term, _) = self.node, ("", 0, 0.0) if self.node.off else self.node.leader
         txn, way = command.get("txn"), command.get("as")
         forwarded = {each: int(each == who and not node.gone(each)) for each in SPIES}
         if not node.here or not who:
@@ -275,17 +290,18 @@ class MemoryWorld:
             answer = self._answer("tc_not_leader") if node.gone(who) else self._answer(state=way)
         else:
             answer = self._recorded(txn, way, term)
-        said = node.term - 1 if node.wrong == "an old term is passed on" else node.term
+        said = node.term - 1 if node.habit == "an old term is passed on" else node.term
         reached = txn == "t3" and who == NODE and ("h1", "s1") in node.pairs and not node.gone("s1")
         return Decided(answer, leader=who, forwarded=forwarded, applied=(said,) if reached else ())
 
     def _recorded(self, txn: str, way: str, term: int) -> Answer:
         known = self.node.records.setdefault(txn, (way, term))
-        same = known[0] == way or self.node.wrong == "the last decision wins"
+        same = known[0] == way or self.node.habit == "the last decision wins"
         return self._answer(state=way) if same else self._answer("txn_conflict")
 
     def _apply(self, command: Command) -> Decided:
         term, (who, current, _) = self._term_of(command.get("term")), self.node.leader
+        who = "" if self.node.off else who
         code = "" if who else "tc_unavailable"
         code = code or ("" if term else "tc_term_required")
         code = code or ("" if term == current else "tc_term_stale")
@@ -297,7 +313,8 @@ class MemoryWorld:
         return Decided(self._answer(state=known[0]) if known else self._answer("txn_not_found"))
 
     def _leader(self, _command: Command) -> Shown:
-        who, term, until = self.node.leader if self.node.here else ("", 0, 0.0)
+        node = self.node
+        who, term, until = node.leader if not node.off and (node.here or node.lease) else ("", 0, 0.0)
         if who:
             self.term, self.highest = term, max(self.highest, term)
         return Shown(self._answer(), who, who, term, True, until - self.node.now)
@@ -313,6 +330,16 @@ class MemoryWorld:
         return Heard(0, 0, ())
 
 
+WAYS_TO_BE_SOUND = (
+    "",
+    "notices at once",
+    "steps down at once",
+    "remembers votes",
+    "takes part with its next tick",
+    "forgets leases outside",
+    "leads when its list is empty",
+    "sees what changes nothing",
+)
 WAYS_TO_BE_WRONG = (
     "members stay",
     "leads without a quorum",
