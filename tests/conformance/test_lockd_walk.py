@@ -93,7 +93,6 @@ def test_a_node_that_is_wrong_in_one_way_is_found(wrong: str) -> None:
     ("wrong", "commands", "rows"),
     [
         ("members stay", [do("announce", who="s1"), 9.5], ("TC-MEMBER-05",)),
-        ("leads without a quorum", [do("announce", who="s1"), do("votes", who="s1", on=False), 8.5], ("TC-STEP-03",)),
         ("a vote is shown", VOTED, ("TC-ELECT-04",)),
         ("a leave may name another", [do("announce", who="s1"), do("leave", who="x", naming="s1")], ("TC-LEAVE-01",)),
         ("a higher term steals", [do("acquire", who="s1", term="above")], ("TC-ELECT-05",)),

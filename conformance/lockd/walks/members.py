@@ -119,7 +119,8 @@ def heard(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     sight: Heard = seen.what
     slot = state.slot
     led = slot.led + spans.tolerance if slot is not None and slot.led else 0.0
-    early = [at for at in sight.candidacies if led and led < at < seen.sent]
+    # One in a lower term is the last attempt of an old leader to renew.
+    early = [at for at, term in sight.candidacies if slot and led and led < at < seen.sent and term > slot.term]
     rules = (
         rule("no leave passed on", not sight.leaves, "TC-LEAVE-02"),
         rule("no replica of anything else", not sight.replicas, "TC-RM-10"),

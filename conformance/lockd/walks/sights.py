@@ -79,8 +79,8 @@ class Decided:
 
 @dataclass(frozen=True)
 class Heard:
-    """What spies got since the last look: leaves, replicas of our pairs, and when they were asked for votes."""
+    """What spies got since the last look: leaves, replicas of our pairs, and when and at which term vote requests."""
 
     leaves: int
     replicas: int
-    candidacies: tuple[float, ...]
+    candidacies: tuple[tuple[float, int], ...]

@@ -75,6 +75,7 @@ class Decision(NamedTuple):
 class State:
     """`lead` is the term in which the node leads: 0 if it was not told yet, None if it does not lead.
 
+    `was` is the term in which it led last: one whose lease has lapsed may be between two attempts to renew, and go on.
     `floor` is the highest term in which somebody has led, `voted` the highest of votes that came to nothing. `free` is
     since when nobody holds the slot. `blocked` counts refusals, since a moment, that only the node's own candidacies
     explain.
@@ -85,6 +86,7 @@ class State:
     refusing: frozenset[str] = frozenset()
     troubles: tuple[tuple[str, str], ...] = ()
     lead: int | None = None
+    was: int = 0
     slot: Slot | None = None
     report: Report | None = None
     free: Span = BEFORE

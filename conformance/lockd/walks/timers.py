@@ -103,7 +103,7 @@ def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
             "step-down",
             0.0,
             state.settles + spans.stepped_down if due else math.inf,
-            lambda lo, hi: [replace(state, lead=None, free=Span(lo, hi))],
+            lambda lo, hi: [replace(state, lead=None, was=state.lead or 0, free=Span(lo, hi))],
             ("TC-STEP-03",),
             waited_for=due,
         )

@@ -134,7 +134,7 @@ def shown(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     if state.adrift:
         yield Branch((), state)
     elif state.here and state.lead is not None:
-        yield _itself(state, sight, spans)
+        yield _itself(state, seen, spans)
     elif state.here and state.slot is not None and state.slot.led:
         yield Branch(_followed(sight, state.slot), state)
     elif not state.here:
@@ -146,16 +146,18 @@ def shown(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
         yield Branch((rule("no mere vote", not voted or sight.record != voted, "TC-ELECT-04"), nobody), state)
 
 
-def _itself(state: State, sight: Shown, spans: Spans) -> Branch[State]:
+def _itself(state: State, seen: Seen, spans: Spans) -> Branch[State]:
+    sight: Shown = seen.what
     term = f"term {state.lead}" if state.lead else f"a term above {state.floor}"
-    held = sight.term == state.lead if state.lead else sight.term > state.floor
+    went_on = sight.term == state.was and seen.sent <= state.free.hi + spans.leader_ttl / 3 + spans.tolerance
+    held = sight.term == state.lead if state.lead else sight.term > state.floor or went_on
     rules = (
         rule("the node leads", sight.who == NODE, "TC-STEP-02"),
         rule(term, held, "TC-ELECT-04"),
         rule("its node-id as leader_id", sight.sound, "TC-DATA-02"),
         rule("a lease of one leader TTL", sight.left <= spans.leader_ttl + spans.tolerance, "TC-STEP-01"),
     )
-    return Branch(rules, replace(state, lead=sight.term, floor=max(state.floor, sight.term)))
+    return Branch(rules, replace(state, lead=sight.term, was=0, floor=max(state.floor, sight.term)))
 
 
 def _followed(sight: Shown, slot: Slot) -> tuple[Rule, ...]:

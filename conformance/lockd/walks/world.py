@@ -334,7 +334,7 @@ class LockdWorld:
         new = [call for who in SPIES for call in self._got(who, since, self._is_unexplained) if call.at < self._looked]
         leaves = [call for call in new if call.path == wire.LEAVE]
         replicas = [call for call in new if call.path in _WRITES and self._is_ours(call)]
-        asked = tuple(call.at for call in new if call.path == wire.ACQUIRE)
+        asked = tuple((call.at, call.term) for call in new if call.path == wire.ACQUIRE)
         text = "; ".join(call.describe() for call in (*leaves, *replicas))
         sight = Heard(len(leaves), len(replicas), asked)
         return Seen(self._looked, self._looked, sight, text or f"{len(asked)} vote requests")
