@@ -5,8 +5,9 @@ election, and when the leases from before it have surely run out. They are sharp
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from holdfast.check.walk.vocabulary import Timer
 from holdfast.conformance.lockd.walks.spans import Spans
@@ -23,11 +24,10 @@ def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
     if state.here:
         yield from _leadership(state, spans)
     if state.unsettled:
-        settled = replace(state, unsettled=False)
-        yield _sharp("the change to reach the election", state.settles, settled)
+        yield _sharp("the change to reach the election", state.settles, partial(replace, state, unsettled=False))
     elif state.shaky and state.quorum:
-        calm = replace(state, shaky=False)
-        yield _sharp("the leases from before to run out", state.settles + spans.stepped_down, calm)
+        until = state.settles + spans.stepped_down
+        yield _sharp("the leases from before to run out", until, partial(replace, state, shaky=False))
 
 
 def _membership(state: State, who: str, member: Member, spans: Spans) -> Timer[State]:
@@ -65,13 +65,17 @@ def _report(state: State, report: Report, spans: Spans) -> Iterator[Timer[State]
     slot = Slot(report.who, report.term, report.since, spans.leader_ttl, led=report.since.hi, learned=True)
     asks = state.here and state.lead is None and state.trouble(report.who) not in (PROBE, GONE)
     if asks and (state.slot is None or state.slot.term < report.term):
-        learned = replace(state.lapsed(report.since), slot=slot, floor=max(state.floor, report.term))
+
+        def learned(_lo: float, hi: float) -> list[State]:
+            floor = max(state.floor, report.term)
+            return [replace(state.lapsed(report.since), slot=slot._replace(led=hi), floor=floor)]
+
         yield Timer(
             f"the node to learn that {report.who} leads",
             "learning",
             report.since.lo,
             math.inf,
-            lambda _lo, hi: [replace(learned, slot=slot._replace(led=hi))],
+            learned,
             waited_for=False,
         )
     yield Timer(
@@ -109,5 +113,5 @@ def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
         )
 
 
-def _sharp(name: str, at: float, then: State) -> Timer[State]:
-    return Timer(name, "", at, at, lambda _lo, _hi: [then], waited_for=False)
+def _sharp(name: str, at: float, then: Callable[[], State]) -> Timer[State]:
+    return Timer(name, "", at, at, lambda _lo, _hi: [then()], waited_for=False)
