@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import accepted, lasts, rule, span_of, turned_away
+from holdfast.conformance.lockd.walks.rules import accepted, in_time, lasts, rule, span_of, turned_away
 from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
@@ -56,7 +56,7 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     rules = (
         accepted(sight.answer, "TC-LEAVE-05"),
         rule("a marked leave at every member", told, "TC-LEAVE-05"),
-        rule("a release at every member", released, "TC-LEAVE-10"),
+        in_time("a release at every member", released, "TC-LEAVE-10"),
         rule("no leave at who is no member", not strangers, "TC-LEAVE-06"),
         *_list(sight, out, "TC-LEAVE-05"),
     )
@@ -95,7 +95,7 @@ def listed(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branch
 def _list(sight: Listed, state: State, row: str, surplus_row: str = "") -> tuple[Rule, ...]:
     """The list has exactly the members, and the node if it is here."""
     itself = (
-        rule("the node in its list", NODE in sight.names, "TC-LOOP-01")
+        in_time("the node in its list", NODE in sight.names, "TC-LOOP-01")
         if state.here
         else rule("no node in its list", NODE not in sight.names, "TC-LEAVE-03")
     )

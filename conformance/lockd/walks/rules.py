@@ -15,6 +15,11 @@ def rule(expected: str, held: object, *rows: str) -> Rule:
     return Rule(rows, expected, bool(held))
 
 
+def in_time(expected: str, held: object, *rows: str) -> Rule:
+    """A demand that a node can't meet which was kept from running, such as to renew its own lease."""
+    return Rule(rows, expected, bool(held), late=True)
+
+
 def accepted(answer: Answer, *rows: str) -> Rule:
     return rule("200", answer.ok, *rows)
 

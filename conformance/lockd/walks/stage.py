@@ -63,6 +63,7 @@ class Stage:
             spy.script.clear()
             spy.kept.clear()
             spy.ballot = Ballot()
+            spy.worst_lag = 0.0
             await spy.open()
         leader = await self._alone()
         for spy in self.spies.values():

@@ -14,6 +14,7 @@ from holdfast.conformance.lockd.walks.rules import (
     STALE,
     UNAVAILABLE,
     accepted,
+    in_time,
     lasts,
     refusal,
     rule,
@@ -152,8 +153,8 @@ def _itself(state: State, seen: Seen, spans: Spans) -> Branch[State]:
     went_on = sight.term == state.was and seen.sent <= state.free.hi + spans.leader_ttl / 3 + spans.tolerance
     held = sight.term == state.lead if state.lead else sight.term > state.floor or went_on
     rules = (
-        rule("the node leads", sight.who == NODE, "TC-STEP-02"),
-        rule(term, held, "TC-ELECT-04"),
+        in_time("the node leads", sight.who == NODE, "TC-STEP-02"),
+        in_time(term, held, "TC-ELECT-04"),
         rule("its node-id as leader_id", sight.sound, "TC-DATA-02"),
         rule("a lease of one leader TTL", sight.left <= spans.leader_ttl + spans.tolerance, "TC-STEP-01"),
     )

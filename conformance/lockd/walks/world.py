@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from holdfast.check.finding import Finding
+from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.ballot import Ballot
@@ -87,7 +87,10 @@ class LockdWorld:
             "registry": self._registry,
             "heard": self._heard,
         }
-        return await performers[command.name](command)
+        seen = await performers[command.name](command)
+        if late := next((spy.was_late for spy in self._stage.spies.values() if spy.was_late), ""):
+            raise Inconclusive(late)  # the node may have given it up, and whatever it does next may come of that
+        return seen
 
     async def _call(self, request: Request, who: str = "") -> Answer:
         """Calls the node as one of our peers, as the node itself, or as a coordinator client."""

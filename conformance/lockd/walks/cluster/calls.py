@@ -5,7 +5,17 @@ from collections.abc import Iterator
 from holdfast.check.walk.vocabulary import Branch, Command, Seen
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster, other
 from holdfast.conformance.lockd.walks.registry import FAILED
-from holdfast.conformance.lockd.walks.rules import ACTIVE, STALE, accepted, lasts, refusal, rule, span_of, turned_away
+from holdfast.conformance.lockd.walks.rules import (
+    ACTIVE,
+    STALE,
+    accepted,
+    in_time,
+    lasts,
+    refusal,
+    rule,
+    span_of,
+    turned_away,
+)
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Listed, Registered, Shown
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import STRANGER, Decision
@@ -99,7 +109,7 @@ def shown(state: Cluster, _command: Command, seen: Seen, _spans: Spans) -> Branc
     sight: Shown = seen.what
     same = (sight.who, sight.term) == (state.leader, state.term)
     rules = (
-        rule(f"{state.leader} leads in term {state.term}", same, "TC-ELECT-04#2"),
+        in_time(f"{state.leader} leads in term {state.term}", same, "TC-ELECT-04#2"),
         rule("its node-id as leader_id", sight.sound, "TC-DATA-02"),
     )
     yield Branch(rules, state)
@@ -109,7 +119,7 @@ def listed(state: Cluster, command: Command, seen: Seen, _spans: Spans) -> Branc
     sight: Listed = seen.what
     wanted = {*NODES, *([STRANGER] if state.stranger(command.get("node")) else [])}
     rules = (
-        rule("both nodes in the list", set(NODES) <= set(sight.names), "TC-LOOP-02"),
+        in_time("both nodes in the list", set(NODES) <= set(sight.names), "TC-LOOP-02"),
         rule("all members in the list", wanted <= set(sight.names), "TC-MEMBER-01"),
         rule("nobody else in the list", set(sight.names) <= wanted, "TC-MEMBER-05"),
         rule("a sorted list without repetitions", sight.tidy, "TC-MEMBER-04"),
