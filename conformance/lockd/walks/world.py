@@ -1,22 +1,20 @@
 """The node as a walk meets it. Commands name things as the model does; here they become ids, endpoints and terms."""
 
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.finding import Inconclusive
 from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.spy import BROKEN, Call
-from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Heard, Listed, Registered, Shown
+from holdfast.conformance.lockd.walks.looks import WRITE_ROUTES, Watcher, pair_of, seen_of
+from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided
 from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import (
     APPLIED,
-    BACKENDS,
     DECIDED,
     FAR,
     GONE,
@@ -33,23 +31,17 @@ from holdfast.conformance.shared.wire import Request
 
 # Between two terms that walks name: more than the node's own candidacies can climb meanwhile.
 RUNG = 1000
-_WRITES = (wire.REGISTER, wire.UNREGISTER)
 
 
-class LockdWorld:
+class LockdWorld(Watcher):
+    """`done` is called when the walk has left the stage."""
+
     def __init__(self, stage: Stage, term: int, done: Callable[[], None]) -> None:
-        self._stage = stage
-        self._lockd = stage.lockd
+        super().__init__(stage, term)
         self._done = done
-        self._term = term
-        self._backends = {name: f"{name}-{stage.walks}" for name in BACKENDS}
         self._txns = {name: stage.lockd.txn() for name in (*DECIDED, *APPLIED)}
         self._pairs: set[tuple[str, str]] = set()
-        self._explained: set[int] = set()
         self._closed: set[str] = set()
-        # By pair: until when calls about it may be the undo of a change that failed.
-        self._undoing: dict[tuple[str, str], float] = {}
-        self._looked = time.monotonic()
 
     async def close(self) -> None:
         try:
@@ -88,18 +80,10 @@ class LockdWorld:
             "heard": self._heard,
         }
         seen = await performers[command.name](command)
-        if late := next((spy.was_late for spy in self._stage.spies.values() if spy.was_late), ""):
-            raise Inconclusive(late)  # the node may have given it up, and whatever it does next may come of that
+        if any(spy.was_late for spy in self._stage.spies.values()):
+            # The node may have given it up, and whatever it does next may come of that.
+            raise Inconclusive("a peer played by the suite was late")
         return seen
-
-    async def _call(self, request: Request, who: str = "") -> Answer:
-        """Calls the node as one of our peers, as the node itself, or as a coordinator client."""
-        stage = self._stage
-        own = self._lockd.own(stage.node) if who == NODE else None
-        return await self._lockd.call(request, own or (stage.identity(who) if who else None), node=stage.node)
-
-    def _place(self, name: str) -> str:
-        return self._stage.places[name]
 
     async def _announce(self, command: Command) -> Seen:
         who, at = command.get("who"), command.get("at") or command.get("who")
@@ -125,11 +109,6 @@ class LockdWorld:
 
     async def _leaderless(self) -> bool:
         return not (await self._call(wire.leader())).has_leader
-
-    async def _at_most(self, look: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
-        """Waits for something that the model judges: if it does not come, that is for a look to tell."""
-        with contextlib.suppress(Finding):
-            await self._lockd.T.until(look, give_up=seconds, what=what, every=self._lockd.look_every)
 
     async def _leave(self, command: Command) -> Seen:
         request = wire.leave(self._lockd.dialect.guard if command.flag("marked") else None)
@@ -190,7 +169,7 @@ class LockdWorld:
     async def _trouble(self, command: Command) -> Seen:
         who, how, began = command.get("who"), command.get("how"), time.monotonic()
         spy = self._stage.spies[who]
-        spy.off(wire.LEADER, *_WRITES)
+        spy.off(wire.LEADER, *WRITE_ROUTES)
         if how == GONE:
             await spy.close()
             self._closed.add(who)
@@ -198,7 +177,7 @@ class LockdWorld:
             self._forget(who)
             await spy.open()
             self._closed.discard(who)
-        for path in {PROBE: (wire.LEADER,), WRITES: _WRITES}.get(how, ()):
+        for path in {PROBE: (wire.LEADER,), WRITES: WRITE_ROUTES}.get(how, ()):
             spy.on(path, BROKEN)
         return Seen(began, time.monotonic(), True, "")
 
@@ -295,69 +274,9 @@ class LockdWorld:
         answer = await self._call(wire.replay(self._txns[command.get("txn")]))
         return seen_of(answer, Decided(answer))
 
-    async def _leader(self, _command: Command) -> Seen:
-        answer = await self._call(wire.leader())
-        leader, stage = answer.leader, self._stage
-        by_id, by_place = stage.name_of_id(leader.id), stage.name_of(leader.endpoint)
-        if answer.has_leader:
-            self._term = leader.term
-            stage.highest = max(stage.highest, leader.term)
-        sight = Shown(
-            answer,
-            who=by_place if answer.has_leader else "",
-            record=by_id,
-            term=leader.term,
-            sound=by_id == by_place,
-            left=leader.expires_at / 1000 - answer.wall,
-        )
-        text = f"{by_place} leads in term {leader.term}" if answer.has_leader else f"nobody leads ({answer.describe()})"
-        return seen_of(answer, sight, text)
-
-    def _listed(self, answer: Answer) -> Listed:
-        names = tuple(self._stage.name_of(each) for each in answer.endpoints)
-        raw = [str(each) for each in answer.fields.get("endpoints") or []]
-        tidy = raw == sorted(set(raw)) and not any(each.endswith("/") for each in raw)
-        return Listed(answer, names, tidy)
-
-    async def _members(self, _command: Command) -> Seen:
-        answer = await self._call(wire.members())
-        listed = self._listed(answer)
-        return seen_of(answer, listed, ", ".join(listed.names) if answer.ok else "")
-
-    async def _registry(self, _command: Command) -> Seen:
-        answer = await self._call(wire.backends())
-        ours = {name: answer.backends[real] for name, real in self._backends.items() if real in answer.backends}
-        pairs = tuple((name, self._stage.name_of(each)) for name, entry in ours.items() for each in entry.endpoints)
-        sight = Registered(answer, pairs, {name: entry.updated_at for name, entry in ours.items()})
-        text = ", ".join(" ".join(pair) for pair in pairs) or "nothing" if answer.ok else ""
-        return seen_of(answer, sight, text)
-
-    async def _heard(self, _command: Command) -> Seen:
-        since, self._looked = self._looked, time.monotonic()
-        new = [call for who in SPIES for call in self._got(who, since, self._is_unexplained) if call.at < self._looked]
-        leaves = [call for call in new if call.path == wire.LEAVE]
-        replicas = [call for call in new if call.path in _WRITES and self._is_ours(call)]
-        asked = tuple((call.at, call.term) for call in new if call.path == wire.ACQUIRE)
-        text = "; ".join(call.describe() for call in (*leaves, *replicas))
-        sight = Heard(len(leaves), len(replicas), asked)
-        return Seen(self._looked, self._looked, sight, text or f"{len(asked)} vote requests")
-
-    def _is_ours(self, call: Call) -> bool:
-        pair = (call.backend, str(call.body.get("endpoint")))
-        return call.backend in self._backends.values() and call.at > self._undoing.get(pair, 0.0)
-
-    def _got(self, who: str, since: float, where: Callable[[Call], bool]) -> list[Call]:
-        return [call for call in self._stage.spies[who].calls if call.at >= since and where(call)]
-
-    def _explain(self, *calls: Call) -> None:
-        self._explained.update(id(call) for call in calls)
-
-    def _is_unexplained(self, call: Call) -> bool:
-        return id(call) not in self._explained
-
 
 def _is_write(pair: tuple[str, str], call: Call) -> bool:
-    return call.path in _WRITES and (call.backend, str(call.body.get("endpoint"))) == pair
+    return call.path in WRITE_ROUTES and pair_of(call) == pair
 
 
 def _is_apply(txn: str, call: Call) -> bool:
@@ -370,12 +289,6 @@ def _is_release(call: Call) -> bool:
 
 def _is_decision(txn: str, way: str, call: Call) -> bool:
     return call.path == wire.DECIDE and (call.body.get("txn_id"), call.body.get("state")) == (txn, way)
-
-
-def seen_of(answer: Answer, what: Any, text: str = "") -> Seen:
-    """Returns what came; no answer at all is nothing that a rule could be about."""
-    answered = answer.answered or answer.handshake_failed
-    return Seen(answer.sent, answer.received, what if answered else None, text or answer.describe(), answer.late)
 
 
 def _now() -> Seen:

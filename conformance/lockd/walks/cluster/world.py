@@ -11,9 +11,10 @@ from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Identity
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster
+from holdfast.conformance.lockd.walks.looks import seen_of
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Listed, Registered, Shown
 from holdfast.conformance.lockd.walks.state import APPLIED, BACKENDS, DECIDED, ENDPOINTS, STRANGER
-from holdfast.conformance.lockd.walks.world import RUNG, seen_of
+from holdfast.conformance.lockd.walks.world import RUNG
 from holdfast.conformance.lockd.wire import Answer
 from holdfast.conformance.shared.wire import Request
 
