@@ -22,6 +22,7 @@ WALKERS = 4
 ROWS = (
     "TC-AUTH-02",
     "TC-DATA-02",
+    "TC-ELECT-01",
     "TC-ELECT-03",
     "TC-ELECT-04",
     "TC-ELECT-05",

@@ -71,6 +71,7 @@ def do(name: str, **args: str | bool) -> Command:
 
 LEADERLESS = (do("depose", who="s1"),)
 VOTED = (*LEADERLESS, do("acquire", who="s1", term="above"))
+REPORTED = (*LEADERLESS, do("announce", who="s1"), do("report", who="s1"), 3.5, do("replay", txn="t1"))
 REGISTERED = do("register", backend="h1", endpoint="s1")
 FOLLOWING = (*VOTED, do("renew", who="s1", term="current"))
 
@@ -96,6 +97,7 @@ def test_a_node_that_is_wrong_in_one_way_is_found(wrong: str) -> None:
         ("a vote is shown", VOTED, ("TC-ELECT-04",)),
         ("a leave may name another", [do("announce", who="s1"), do("leave", who="x", naming="s1")], ("TC-LEAVE-01",)),
         ("a higher term steals", [do("acquire", who="s1", term="above")], ("TC-ELECT-05",)),
+        ("asks nobody for a term", [*REPORTED, do("votes", who="s1", on=True), 1.0], ("TC-ELECT-01",)),
         ("an old term is passed on", [REGISTERED, do("decide", txn="t3", **{"as": "commit"})], ("TC-TXN-08",)),
         ("leaves without a release", [do("announce", who="s1"), 4.5, do("exit")], ("TC-LEAVE-10",)),
         ("a learned leader is never forgotten", [*LEADERLESS, do("report", who="s1"), 3.5], ("TC-ELECT-08",)),

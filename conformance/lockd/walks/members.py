@@ -88,7 +88,7 @@ def intrude(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branc
 
 def listed(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
     sight: Listed = seen.what
-    rules = _list(sight, state, "TC-MEMBER-01", "TC-MEMBER-05")
+    rules = _list(sight, state, "TC-MEMBER-03", "TC-MEMBER-05")
     yield Branch((accepted(sight.answer, "TC-MEMBER-04"), *rules), state)
 
 
@@ -111,7 +111,7 @@ def _list(sight: Listed, state: State, row: str, surplus_row: str = "") -> tuple
 def report(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
     """A spy begins to say that it leads, to whoever asks."""
     said: Asked = seen.what
-    yield Branch((), replace(state, report=Report(command.get("who"), said.term, span_of(seen))))
+    yield Branch((), replace(state, asked=("", 0), report=Report(command.get("who"), said.term, span_of(seen))))
 
 
 def heard(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:

@@ -79,8 +79,8 @@ class LockdModel:
 
     def looks(self, _states: Sequence[State], step: Step) -> Iterator[Command]:
         """First what was waited for: only the first call after a deadline can tell that it was missed."""
-        waited = step[0].name == WAIT and step[0].get("kind") == "membership"
-        first = ("members", "leader") if waited else ("leader", "members")
+        waited = step[0].name == WAIT and step[0].get("kind") != "membership"
+        first = ("leader", "members") if waited else ("members", "leader")
         yield from (Command.of(name) for name in (*first, "registry", "heard"))
         touched = {command.get("txn") for command in step if command.name in ("decide", "apply")}
         yield from (Command.of("replay", txn=txn) for txn in sorted(touched))

@@ -89,6 +89,8 @@ class State:
     was: int = 0
     slot: Slot | None = None
     report: Report | None = None
+    # A peer that every candidacy asks, and the term that it goes on to report.
+    asked: tuple[str, int] = ("", 0)
     free: Span = BEFORE
     floor: int = 0
     voted: int = 0
@@ -147,13 +149,15 @@ class State:
         return dict(self.txns).get(txn)
 
     def with_member(self, who: str, member: Member | None) -> "State":
-        return replace(self, members=_with(self.members, who, member))
+        after = replace(self, members=_with(self.members, who, member))
+        return after if self.asked[0] in after.others else replace(after, asked=("", 0))
 
     def with_refusing(self, spies: frozenset[str]) -> "State":
         return replace(self, refusing=spies)
 
     def with_trouble(self, who: str, how: str) -> "State":
-        return replace(self, troubles=_with(self.troubles, who, how or None))
+        asked = ("", 0) if self.asked[0] == who else self.asked
+        return replace(self, troubles=_with(self.troubles, who, how or None), asked=asked)
 
     def with_decision(self, txn: str, decision: Decision) -> "State":
         return replace(self, txns=_with(self.txns, txn, decision))

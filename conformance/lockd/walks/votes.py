@@ -142,9 +142,14 @@ def shown(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
         yield Branch((rule("the node not to lead", sight.who != NODE, "TC-PEER-03"),), state)
     else:
         row = "TC-ELECT-08" if state.quorum else "TC-STEP-05"
-        nobody = rule("no valid leader", not sight.who, row)
         voted = state.slot.holder if state.slot else ""
-        yield Branch((rule("no mere vote", not voted or sight.record != voted, "TC-ELECT-04"), nobody), state)
+        rules = (
+            rule("no mere vote", not voted or sight.record != voted, "TC-ELECT-04"),
+            rule("no valid leader", not sight.who, row),
+            # Said apart, so that a node that leads wrongly is rather compared with one that leads.
+            rule("least of all the node", sight.who != NODE, row),
+        )
+        yield Branch(rules, state)
 
 
 def _itself(state: State, seen: Seen, spans: Spans) -> Branch[State]:
@@ -152,13 +157,17 @@ def _itself(state: State, seen: Seen, spans: Spans) -> Branch[State]:
     term = f"term {state.lead}" if state.lead else f"a term above {state.floor}"
     went_on = sight.term == state.was and seen.sent <= state.free.hi + spans.leader_ttl / 3 + spans.tolerance
     held = sight.term == state.lead if state.lead else sight.term > state.floor or went_on
-    rules = (
+    rules = [
         in_time("the node leads", sight.who == NODE, "TC-STEP-02"),
         in_time(term, held, "TC-ELECT-04"),
         rule("its node-id as leader_id", sight.sound, "TC-DATA-02"),
         rule("a lease of one leader TTL", sight.left <= spans.leader_ttl + spans.tolerance, "TC-STEP-01"),
-    )
-    return Branch(rules, replace(state, lead=sight.term, was=0, floor=max(state.floor, sight.term)))
+    ]
+    who, reported = state.asked
+    if reported and not state.lead:
+        rules.append(rule(f"a term above {reported}, which {who} reports", sight.term > reported, "TC-ELECT-01"))
+    elected = replace(state, lead=sight.term, was=0, asked=("", 0), floor=max(state.floor, sight.term))
+    return Branch(tuple(rules), elected)
 
 
 def _followed(sight: Shown, slot: Slot) -> tuple[Rule, ...]:

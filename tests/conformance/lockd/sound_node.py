@@ -71,12 +71,14 @@ class Node:
         elif not self.holder and self.now >= self.tried + TRY:
             self.tried = self.now
             who, term, until = self.report
-            if until > self.now and who in self.peers and not self.troubles.get(who):
+            learns = until > self.now and self.habit != "asks nobody for a term"
+            if learns and who in self.peers and not self.troubles.get(who):
                 self.holder, self.voted, self.until, self.observed = who, term, until, True
                 self.until += 1000 if self.habit == "a learned leader is never forgotten" else 0
                 self.term = max(self.term, term)
             elif self._quorum():
-                self.term, self.lease, self.renewed = self.term + 1, self.now + 3, self.now
+                asked = term if who in self.peers and self.habit != "asks nobody for a term" else 0
+                self.term, self.lease, self.renewed = max(self.term, asked) + 1, self.now + 3, self.now
 
     def _renew(self) -> None:
         if self.now >= self.renewed + 1 and (self._quorum() or self.habit == "leads without a quorum"):

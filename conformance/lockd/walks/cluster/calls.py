@@ -120,7 +120,7 @@ def listed(state: Cluster, command: Command, seen: Seen, _spans: Spans) -> Branc
     wanted = {*NODES, *([STRANGER] if state.stranger(command.get("node")) else [])}
     rules = (
         in_time("both nodes in the list", set(NODES) <= set(sight.names), "TC-LOOP-02"),
-        rule("all members in the list", wanted <= set(sight.names), "TC-MEMBER-01"),
+        rule("all members in the list", wanted <= set(sight.names), "TC-MEMBER-03"),
         rule("nobody else in the list", set(sight.names) <= wanted, "TC-MEMBER-05"),
         rule("a sorted list without repetitions", sight.tidy, "TC-MEMBER-04"),
     )

@@ -44,9 +44,7 @@ class ClusterModel:
                 since.lo + self.spans.membership_ttl - self.spans.tolerance,
                 since.hi + self.spans.membership_ttl + self.spans.tolerance,
                 partial(_lapsed, state, node),
-                ("TC-MEMBER-05",),
-                (("node", node),),
-                not_before=("TC-MEMBER-03", "TC-LEAVE-01"),
+                about=(("node", node),),
             )
 
     def branches(self, state: Cluster, command: Command, seen: Seen) -> Iterable[Branch[Cluster]]:
