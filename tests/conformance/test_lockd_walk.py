@@ -69,6 +69,8 @@ def do(name: str, **args: str | bool) -> Command:
     return Command.of(name, **args)
 
 
+DEPOSED = (do("announce", who="s1"), 4.5, do("announce", who="s1"), do("votes", who="s1", on=False))
+STEPS_DOWN = do("wait", side="after", kind="step-down", **{"for": "the step-down of the node"})
 LEADERLESS = (do("depose", who="s1"),)
 VOTED = (*LEADERLESS, do("acquire", who="s1", term="above"))
 REPORTED = (*LEADERLESS, do("announce", who="s1"), do("report", who="s1"), 3.5, do("replay", txn="t1"))
@@ -94,6 +96,7 @@ def test_a_node_that_is_wrong_in_one_way_is_found(wrong: str) -> None:
     ("wrong", "commands", "rows"),
     [
         ("members stay", [do("announce", who="s1"), 9.5], ("TC-MEMBER-05",)),
+        ("leads without a quorum", [*DEPOSED, STEPS_DOWN], ("TC-STEP-03",)),
         ("a vote is shown", VOTED, ("TC-ELECT-04",)),
         ("a leave may name another", [do("announce", who="s1"), do("leave", who="x", naming="s1")], ("TC-LEAVE-01",)),
         ("a higher term steals", [do("acquire", who="s1", term="above")], ("TC-ELECT-05",)),
