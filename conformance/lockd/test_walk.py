@@ -134,6 +134,6 @@ async def test_whatever_is_done_through_one_node_is_what_the_other_shows(
 
     async def begin() -> Ground[Cluster]:
         world, start = await ClusterWorld.begin(lockd, stranger, next(numbers))
-        return Ground(ClusterModel(Spans.of(T)), world, start)
+        return Ground(ClusterModel(Spans.of(T), below=start.term > 1), world, start)
 
     await walks.run(begin, walkers=1)

@@ -34,7 +34,10 @@ CALLS: Mapping[str, Callable[[Cluster, Command, Seen, Spans], Iterator[Branch[Cl
 
 @dataclass(frozen=True)
 class ClusterModel:
+    """`below` says whether there is a term below the leader's: the first leader of all may lead in term 1."""
+
     spans: Spans
+    below: bool = True
 
     def timers(self, state: Cluster) -> Iterator[Timer[Cluster]]:
         for node, since in state.strangers:
@@ -109,7 +112,8 @@ class ClusterModel:
         return kind(command)
 
     def goal(self) -> frozenset[Pair]:
-        found = {Pair(where, what, relation) for where, what in _pairs() for relation in RELATIONS}
+        known = [(where, what) for where, what in _pairs() if self.below or not what.endswith("below")]
+        found = {Pair(where, what, relation) for where, what in known for relation in RELATIONS}
         return frozenset(found | {Pair("membership", f"wait until {side}", NO_NODE) for side in ("before", "after")})
 
     def describe(self, command: Command) -> str:
