@@ -5,6 +5,7 @@ fact that they rise. So a walk begins when the node leads alone again, and in it
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -73,12 +74,15 @@ class Stage:
         return State(lead=leader.term, floor=leader.term, voted=self.highest)
 
     async def _alone(self) -> wire.Leader:
+        """A lease that was renewed since now is no remainder of one that is lost with the members of the last walk."""
         lockd, mine = self.lockd, self.places[NODE]
+        renewed = (time.time() + lockd.T.leader_ttl) * 1000
 
         async def look() -> wire.Leader | None:
             leader = await lockd.valid_leader(self.node)
             listed = (await lockd.call(wire.members(), node=self.node)).endpoints
-            return leader if leader and leader.endpoint == mine and listed == [mine] else None
+            alone = leader and leader.endpoint == mine and listed == [mine]
+            return leader if leader and alone and leader.expires_at >= renewed else None
 
         give_up = lockd.T.never("member_expiry_settled") + lockd.T.never("lease_settled_max")
         try:
