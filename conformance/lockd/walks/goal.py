@@ -72,4 +72,5 @@ def _others() -> Iterator[tuple[str, str]]:
     yield from ((left, "return") for left in ("outside", "adrift"))
     yield from (("any", f"intrude {route}") for route in SERVER_ROUTES)
     yield from ((kind, f"wait until {side}") for kind in WAITS for side in ("before", "after"))
-    yield from ((kind, "wait until after") for kind in ("election", "step-down"))
+    freed = ("lease", "vote", "loss", "leave")
+    yield from ((kind, "wait until after") for kind in (*(f"election after a {each}" for each in freed), "step-down"))

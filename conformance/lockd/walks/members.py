@@ -46,7 +46,7 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     """The node leaves by itself: everybody listed is told, and it is out of its own list."""
     sight: Listed = seen.what
     at = span_of(seen)
-    out = replace(state, here=False, lead=None, free=at).after(state, at, spans.lag)
+    out = replace(state, here=False, lead=None, was=state.lead or 0, free=at).after(state, at, spans.lag)
     told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
     strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     peers = [each for each in state.others if each in SPIES]
@@ -72,7 +72,7 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
     """An explicit announce ends the pause. Whether a voter that was outside remembers a live lease is open."""
     sight: Listed = seen.what
     at = span_of(seen)
-    back = replace(state, here=True, lead=None, free=at).after(state, at, spans.lag)
+    back = replace(state, here=True, lead=None, free=at, freed="leave").after(state, at, spans.lag)
     rules = (accepted(sight.answer, "TC-LEAVE-04"), *_list(sight, back, "TC-LEAVE-04"))
     yield Branch(rules, back)
     if back.slot is not None:
