@@ -1,0 +1,129 @@
+"""Membership: announce, leave by oneself, and the node's own leave and return (TC Cluster Membership)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.conformance.lockd.walks.rules import accepted, in_time, lasts, rule, span_of, turned_away
+from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed
+from holdfast.conformance.lockd.walks.spans import Spans
+from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
+
+Branches = Iterator[Branch[State]]
+
+
+def announce(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
+    """Stores or renews the caller's lease; another endpoint takes the place of the old one."""
+    sight: Listed = seen.what
+    who, at = command.get("who"), span_of(seen)
+    after = state.with_member(who, Member(command.get("at") or who, at)).after(state, at, spans.lag)
+    moved = state.member(who) is not None and state.others != after.others
+    rules = (
+        accepted(sight.answer, "TC-MEMBER-01"),
+        *_list(sight, after, "TC-MEMBER-01", "TC-IDENT-03" if moved else ""),
+        lasts(sight.answer, seen, spans.membership_ttl, spans.tolerance, "TC-MEMBER-03"),
+    )
+    yield Branch(rules, after)
+
+
+def depose(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
+    """A peer that refuses its votes announces itself; the world has waited until the node led no more."""
+    refusing = state.with_refusing(state.refusing | {command.get("who")})
+    return announce(refusing.after(state, span_of(seen), 0.0), command, seen, spans)
+
+
+def leave(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
+    """Removes the caller's lease, whatever its body names; a caller without one changes nothing."""
+    sight: Listed = seen.what
+    at, gone = span_of(seen), state.member(command.get("who"))
+    after = state.with_member(command.get("who"), None).after(state, at, spans.lag)
+    shared = gone is not None and gone.at in after.others
+    rules = _list(sight, after, "TC-MEMBER-06" if shared else "TC-LEAVE-01", "TC-LEAVE-01")
+    yield Branch((accepted(sight.answer, "TC-LEAVE-01"), *rules), after)
+
+
+def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
+    """The node leaves by itself: everybody listed is told, and it is out of its own list."""
+    sight: Listed = seen.what
+    at = span_of(seen)
+    out = replace(state, here=False, lead=None, was=state.lead or 0, free=at).after(state, at, spans.lag)
+    told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
+    strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
+    peers = [each for each in state.others if each in SPIES]
+    # Somebody who has just announced itself may be no peer of the election yet.
+    new = state.listed_by > seen.sent
+    released = state.lead is None or new or all(_released(sight, each, state.lead) for each in peers)
+    rules = (
+        accepted(sight.answer, "TC-LEAVE-05"),
+        rule("a marked leave at every member", told, "TC-LEAVE-05"),
+        in_time("a release at every member", released, "TC-LEAVE-10"),
+        rule("no leave at who is no member", not strangers, "TC-LEAVE-06"),
+        *_list(sight, out, "TC-LEAVE-05"),
+    )
+    yield Branch(rules, out)
+
+
+def _released(sight: Listed, peer: str, term: int | None) -> bool:
+    terms = sight.releases.get(peer, ())
+    return bool(terms) and (not term or term in terms)
+
+
+def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
+    """An explicit announce ends the pause. Whether a voter that was outside remembers a live lease is open."""
+    sight: Listed = seen.what
+    at = span_of(seen)
+    back = replace(state, here=True, lead=None, free=at, freed="leave").after(state, at, spans.lag)
+    rules = (accepted(sight.answer, "TC-LEAVE-04"), *_list(sight, back, "TC-LEAVE-04"))
+    yield Branch(rules, back)
+    if back.slot is not None:
+        yield Branch(rules, back.lapsed(at))
+    if state.adrift:  # nobody says that it may not have led itself meanwhile
+        yield Branch(rules, replace(back.lapsed(at), lead=0))
+
+
+def intrude(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
+    """A certificate for clients alone opens none of the routes of servers."""
+    yield Branch((turned_away(seen.what, "TC-AUTH-02"),), state)
+
+
+def listed(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
+    sight: Listed = seen.what
+    rules = _list(sight, state, "TC-MEMBER-03", "TC-MEMBER-05")
+    yield Branch((accepted(sight.answer, "TC-MEMBER-04"), *rules), state)
+
+
+def _list(sight: Listed, state: State, row: str, surplus_row: str = "") -> tuple[Rule, ...]:
+    """The list has exactly the members, and the node if it is here."""
+    itself = (
+        in_time("the node in its list", NODE in sight.names, "TC-LOOP-01")
+        if state.here
+        else rule("no node in its list", NODE not in sight.names, "TC-LEAVE-03")
+    )
+    shown, wanted = set(sight.names) - {NODE}, set(state.others)
+    return (
+        itself,
+        rule(f"{', '.join(sorted(wanted)) or 'nobody'} in the list besides", wanted <= shown, row),
+        rule("nobody else in the list", shown <= wanted, surplus_row or row),
+        rule("a sorted list without repetitions", sight.tidy, "TC-MEMBER-04"),
+    )
+
+
+def report(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
+    """A spy begins to say that it leads, to whoever asks."""
+    said: Asked = seen.what
+    yield Branch((), replace(state, asked=("", 0), report=Report(command.get("who"), said.term, span_of(seen))))
+
+
+def heard(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
+    """What spies got without a reason: no leave is passed on, no replica sent again, no vote asked beside a leader."""
+    sight: Heard = seen.what
+    slot = state.slot
+    led = slot.led + spans.tolerance if slot is not None and slot.led else 0.0
+    # One in a lower term is the last attempt of an old leader to renew.
+    early = [at for at, term in sight.candidacies if slot and led and led < at < seen.sent and term > slot.term]
+    rules = (
+        rule("no leave passed on", not sight.leaves, "TC-LEAVE-02"),
+        rule("no replica of anything else", not sight.replicas, "TC-RM-10"),
+        rule("no candidacy beside a valid leader", not early, "TC-ELECT-08"),
+    )
+    yield Branch(rules, state)
