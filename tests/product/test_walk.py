@@ -47,7 +47,7 @@ def test_a_walk_finds_a_broken_server_and_the_file_it_leaves_finds_it_again(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-(["admission", "--for", "0s"], "--for 0s: nothing fits into that"),
+        (["admission", "--for", "0s"], "--for 0s: nothing fits into that"),
         (["admission", "--steps", "0"], "--steps 0: must be at least 1"),
         (["admission", "--replay", "nowhere.json"], "nowhere.json"),
     ],
