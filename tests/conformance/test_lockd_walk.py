@@ -126,7 +126,7 @@ def test_a_lease_is_kept_until_its_end_and_not_longer() -> None:
 def test_while_a_quorum_is_unsettled_both_outcomes_are_possible() -> None:
     play = performed([do("announce", who="x")])
     assert all(state.unsettled and state.shaky for state in play.possible.states)
-    assert {timer.name for timer in play.possible.timers()} >= {"the step-down of the node"}
+    assert {timer.name for timer in play.possible.timers()} >= {"a step-down of the node"}
 
 
 def test_a_node_that_has_left_comes_back_only_when_it_is_told_to() -> None:

@@ -19,7 +19,8 @@ SLOTS = (
 LEADERSHIPS = ("leading", "leaderless", "following", "cut-off")
 RECORDS = ("fresh", "decided", "contradicted")
 LISTINGS = ("listed", "unlisted", "listed elsewhere")
-PEERS = ("alone", "all well", "refused", "unprobed", "unreachable")
+REFUSED = tuple(f"refused{by}" for by in ("", " by the first", " by the last"))
+PEERS = ("alone", "all well", *REFUSED, "unprobed", "unreachable")
 WAITS = ("membership", "lease", "learned lease", "vote")
 
 

@@ -79,7 +79,7 @@ class LockdModel:
 
     def looks(self, _states: Sequence[State], step: Step) -> Iterator[Command]:
         """First what was waited for: only the first call after a deadline can tell that it was missed."""
-        waited = step[0].name == WAIT and step[0].get("kind") != "membership"
+        waited = step[0].name == "depose" or (step[0].name == WAIT and step[0].get("kind") != "membership")
         first = ("leader", "members") if waited else ("members", "leader")
         yield from (Command.of(name) for name in (*first, "registry", "heard"))
         touched = {command.get("txn") for command in step if command.name in ("decide", "apply")}

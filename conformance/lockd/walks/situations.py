@@ -73,8 +73,11 @@ def _pair(state: State, command: Command) -> str:
         peers = "with peers" if state.others else "alone"
     elif troubles == {""}:
         peers = "all well"
+    elif troubles == {"", WRITES}:
+        # Who is asked before the one that refuses has something to undo.
+        peers = "refused by the last" if state.trouble(state.others[-1]) else "refused by the first"
     else:
-        peers = "refused" if troubles <= {"", WRITES} else "unreachable" if GONE in troubles else "unprobed"
+        peers = "refused" if troubles == {WRITES} else "unreachable" if GONE in troubles else "unprobed"
     return f"{'present' if there else 'absent'} {peers}"
 
 

@@ -97,10 +97,11 @@ def _report(state: State, report: Report, spans: Spans) -> Iterator[Timer[State]
 
 
 def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
+    """What may happen and what has to are timers of two names: that the one has not come says nothing of the other."""
     if state.lead is None and state.slot is None and (state.quorum or state.unsettled):
         due = state.quorum and not state.unsettled and state.report is None
         yield Timer(
-            "the election of the node",
+            f"{'the' if due else 'an'} election of the node",
             f"election after a {state.freed}",
             state.free.lo,
             max(state.settles, state.free.hi) + spans.elected if due else math.inf,
@@ -111,7 +112,7 @@ def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
     if state.lead is not None and state.shaky:
         due = not state.quorum and not state.unsettled
         yield Timer(
-            "the step-down of the node",
+            f"{'the' if due else 'a'} step-down of the node",
             "step-down",
             0.0,
             state.settles + spans.stepped_down if due else math.inf,

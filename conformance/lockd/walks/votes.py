@@ -141,7 +141,7 @@ def shown(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     elif not state.here:
         yield Branch((rule("the node not to lead", sight.who != NODE, "TC-PEER-03"),), state)
     else:
-        row = "TC-ELECT-08" if state.quorum else "TC-STEP-05"
+        row = "TC-ELECT-08" if state.quorum else "TC-STEP-03" if sight.term == state.was else "TC-STEP-05"
         voted = state.slot.holder if state.slot else ""
         rules = (
             rule("no mere vote", not voted or sight.record != voted, "TC-ELECT-04"),

@@ -348,7 +348,6 @@ WAYS_TO_BE_WRONG = (
     "a vote is shown",
     "a leave may name another",
     "a higher term steals",
-    "a release is ignored",
     "no rollback",
     "the last decision wins",
 )
