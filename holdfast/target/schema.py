@@ -7,6 +7,7 @@ values mean is up to `descriptor`.
 """
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,6 +159,8 @@ SECTION_DOC = {
     "known_failures": '"ID" or "ID#part" = { reason = "…", link = "…", expires = 2027-01-31 }',
 }
 
+_CREDENTIAL = re.compile(r"\{credentials\.([\w-]+)\}")
+
 
 def problems(
     data: Mapping[str, Any], own: Sequence[OwnSection] = (), hooks: Sequence[DeclaredHook] = ()
@@ -169,7 +172,7 @@ def problems(
     of_spec = {section.name: section for section in own}
     for section, content in data.items():
         if section in of_spec:
-            yield from of_spec[section].problems(content)
+            yield from of_spec[section].problems(_without_named(of_spec[section], content, data))
             continue
         if section not in SECTIONS:
             yield f"[{section}]: no such section{nearest(section, dict.fromkeys([*SECTIONS, *of_spec]))}"
@@ -187,6 +190,14 @@ def problems(
         if name not in data and not difflib.get_close_matches(name, data.keys() - SECTIONS.keys(), n=1):
             yield f"[{name}]: missing; {SECTION_DOC[name]}"
     yield from (problem for name in of_spec.keys() - data.keys() for problem in of_spec[name].problems({}))
+
+
+def _without_named(section: OwnSection, content: Any, data: Mapping[str, Any]) -> Any:
+    """Returns the content without credentials of the user's own, which a placeholder of the descriptor names."""
+    if section.name != "credentials" or not isinstance(content, dict):
+        return content
+    own = set(_CREDENTIAL.findall(repr(data))) - section.keys.keys()
+    return {name: value for name, value in content.items() if name not in own}
 
 
 def _unknown_hooks(section: str, content: Mapping[str, Any], hooks: Sequence[DeclaredHook]) -> Iterator[str]:
