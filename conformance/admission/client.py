@@ -71,6 +71,7 @@ class Admission(HttpDriver[Answer]):
         self._footprint = Footprint()
         self._given = 0
         self.identities = Identities(context.target.credentials)
+        self._latest_user: User | None = None
         self.codec = dialect(str(context.target.dialect.get("name", "contract")))
         self.admin_headers = {ADMIN_HEADER: str(context.target.credentials.get("admin_token", ""))}
         self.answer_timeout = T.attempt_deadline * _TIMEOUT_FACTOR + _TIMEOUT_EXTRA
@@ -144,7 +145,7 @@ class Admission(HttpDriver[Answer]):
         return await self.register(character, node=node, suspended=on, **fields)
 
     def user(self) -> User:
-        user = self.identities.user()
+        user = self._latest_user = self.identities.user()
         self.context.transcript.secrets.register(user.bearer, "bearer")
         return user
 
@@ -210,9 +211,11 @@ class Admission(HttpDriver[Answer]):
         """Opens this many connections to each node: each carries one harmless call, all of them at the same time.
 
         A node that has just started may ask to come back later; afterwards it serves, and what it says is judged. The
-        call has a bearer, because without one a node may refuse it before it knows whether it can serve.
+        call has the bearer of a user of this check, if there is one yet, because without it a node may refuse it before
+        it knows whether it can serve.
         """
-        call, headers = wire.queue_status("i-nobody-registered", str(uuid.uuid4())), _bearer(self.user())
+        call = wire.queue_status("i-nobody-registered", str(uuid.uuid4()))
+        headers = _bearer(self._latest_user) if self._latest_user else {}
         urls = [self.url(node) for node in nodes for _ in range(count)]
         calls = [partial(self.patiently, partial(self._send, url, call, headers)) for url in urls]
         await self.parallel(calls, at_once=len(urls))
