@@ -89,6 +89,20 @@ class Lockd(Caller):
         answer = await self.leader(node)
         return answer.leader if answer.has_leader else None
 
+    async def lasting_leader(self, node: str) -> Leader | None:
+        """Returns the leader that the node shows, but for a candidacy of its own that comes to nothing.
+
+        A candidate asks itself too, so its own vote may stand in its slot, and be shown, while it waits for the others.
+        """
+        leader, asked = await self.valid_leader(node), time.monotonic()
+        while leader is not None and leader.endpoint == self.endpoint(node):
+            if time.monotonic() > asked + self.T.peer_call_timeout:
+                return leader
+            await self.T.sleep(self.look_every, "a candidacy to end")
+            again = await self.valid_leader(node)
+            leader = again if again is not None and again.term == leader.term else None
+        return leader
+
     async def awaits(
         self,
         owner: str,

@@ -31,7 +31,7 @@ async def nobody_leads(lockd: Lockd, node: str, since: Moment) -> None:
 
     async def nobody() -> None:
         asked = time.monotonic()
-        leader = await lockd.valid_leader(node)
+        leader = await lockd.lasting_leader(node)
         if asked < since.lo + T.no_leader_until:
             demand(leader is None, f"no leader at {node} without a quorum", shown(leader))
 

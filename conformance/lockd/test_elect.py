@@ -100,7 +100,7 @@ async def test_a_quorum_elects_and_one_grant_fewer_does_not(lockd: Lockd, T: Spe
         spy.grant_votes()
 
     async def nobody_leads() -> None:
-        leader = await lockd.valid_leader(node)
+        leader = await lockd.lasting_leader(node)
         demand(leader is None, f"no leader with {needed} of {n} grants, its own included", shown(leader))
         answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
         expect(answer, refused("tc_unavailable"), why="a decision without a leader")

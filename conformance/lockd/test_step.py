@@ -130,7 +130,7 @@ async def test_a_lapsed_leadership_is_not_taken_up_again(lockd: Lockd) -> None:
 
 async def _silent(lockd: Lockd, node: str, seconds: float) -> None:
     async def nobody() -> None:
-        leader = await lockd.valid_leader(node)
+        leader = await lockd.lasting_leader(node)
         demand(leader is None, f"no leader at {node} without renewals", shown(leader))
         answer = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
         expect(answer, refused("tc_unavailable"), why="a decision without renewals")

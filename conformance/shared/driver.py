@@ -102,12 +102,21 @@ class Driver(Work):
     async def start_unready(
         self, node: str, serves: Callable[[], Awaitable[bool]], bound: str, *, what: str, **settings: str
     ) -> None:
-        """Starts the node where the launcher can't see it become ready, and waits until it `serves`."""
+        """Starts the node where the launcher can't see it become ready, and waits until it `serves`.
+
+        Raises Finding as soon as its process has ended instead.
+        """
         self._require_settings(settings)
         if self.deployment.nodes[node].pid:  # otherwise the old process might be the one that serves
             await self.kill(node)
         starting = self.beside(self._start(node, settings))
-        await self.T.until(serves, give_up=self.T.never(bound), what=what)
+
+        async def up() -> bool:
+            if starting.done() and isinstance(error := starting.exception(), StartError):
+                raise Finding([what], str(error).partition(";")[0], _shown(settings), late=True) from error
+            return await serves()
+
+        await self.T.until(up, give_up=self.T.never(bound), what=what)
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
 
