@@ -79,7 +79,8 @@ def test_a_secret_is_no_file(tmp_path: Path) -> None:
         ('[not_offered]\n"TC-STEP-06#9" = "x"', "there is no such part"),
         ('[not_offered]\nmetrics = ""', "say why"),
         ('[windows]\nleave = "soon"', "is no duration"),
-        ("[windows]\nleave = 45", "is no duration"),
+        ("[windows]\nleave = 45", "must be text"),
+        ('[windows]\nleaves = "45s"', "did you mean 'leave'"),
     ],
 )
 def test_entries_that_mean_nothing_are_refused(tmp_path: Path, more: str, complaint: str) -> None:
