@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import rooms
 from holdfast.cli.mistakes import cache_folder, refuse_mistakes, refuse_scenarios
+from holdfast.cli.patience import wait_for
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.cli.undisturbed import undisturbed
@@ -57,6 +58,7 @@ class _Listener(Handover):
 
 def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (), *, as_json: bool) -> int:
     """Run the suites of these specs; `scenarios` are the names of those that chaos is to run."""
+    wait_for(options.read_target, options.target, options.wait)
     chosen = keys or ([options.read_target().spec] if options.target else builtin_keys())
     refuse_scenarios(chosen, scenarios)
     if len(chosen) > 1:
