@@ -17,10 +17,11 @@ from holdfast.cli.several import run_several
 from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover
 from holdfast.reports.files import anything_happened, walk_files, write_all
+from holdfast.reports.index import forget_all
 from holdfast.reports.result import Results
 from holdfast.run.options import RunOptions
 from holdfast.run.signals import ignore_signals
-from holdfast.run.stream import EVENTS, Reporter
+from holdfast.run.stream import Reporter
 from holdfast.run.suite import SCENARIOS, WALKS
 from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import builtin_keys
@@ -88,7 +89,7 @@ def run_suite(
     refuse_mistakes(key, options)
     results = options.results or Path()
     listener = _Listener(options, reporter, tokens)
-    (results / EVENTS).unlink(missing_ok=True)
+    forget_all(results)
     with undisturbed():
         code = pytest.main(_arguments(key, options, scenarios, results), plugins=[listener])
     if listener.problem:

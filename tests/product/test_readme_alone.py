@@ -63,6 +63,7 @@ def newcomer(folder: Path, python: Path) -> dict[str, str]:
     return {**env, **quick, "PATH": os.pathsep.join([str(programs), *path])}
 
 
+@pytest.mark.filterwarnings("default")
 def test_there_is_more_than_one_python() -> None:
     """Says loudly, but without failing, that the other tests here saw one Python only."""
     assert PYTHONS
