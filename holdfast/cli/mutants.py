@@ -129,7 +129,8 @@ class _Collector(Handover):
 
 def _collect(key: str, options: RunOptions) -> list[CollectedCheck]:
     suite = rooms.folder("conformance")
-    collector = _Collector(RunOptions(target=key, seed=options.seed), options.by)
+    asked = RunOptions(target=key, seed=options.seed, walks=options.by is not KilledBy.SUITE)
+    collector = _Collector(asked, options.by)
     words = [
         str(suite / key),
         f"--rootdir={suite.parent}",

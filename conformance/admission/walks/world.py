@@ -15,6 +15,7 @@ from holdfast.check.finding import Inconclusive
 from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
+from holdfast.conformance.admission.instance import CURRENT
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.walks.calls import Attached, Called, Records, Sockets
@@ -184,7 +185,7 @@ class AdmissionWorld:
             self._people[who],
             token=token or None,
             replace=offer or None,
-            build=command.get("build") or "",
+            build=command.get("build") or CURRENT,
             node=self._node(command),
             as_user=self._user(command),
         )
