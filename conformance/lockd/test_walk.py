@@ -31,6 +31,7 @@ ROWS = (
     "TC-ELECT-08",
     "TC-IDENT-03",
     "TC-JOIN-01",
+    "TC-JOIN-06",
     "TC-LEAVE-01",
     "TC-LEAVE-02",
     "TC-LEAVE-03",
