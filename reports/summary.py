@@ -89,9 +89,17 @@ def outcome_line(document: Json) -> str:
         said.append(f"{count(open_rows, 'row')} could not be judged")
     if blind := summary["not-observable"]:
         said.append(f"{count(blind, 'row')} could not be observed: add what is missing, or list it in [not_offered]")
+    said += [f"a check of walks ended as {verdict}" for verdict in lost_walks(document)]
     if document["interrupted"]:
         said.append("the run did not reach its end")
     return ", ".join(said) or _all_well(summary)
+
+
+def lost_walks(document: Json) -> list[str]:
+    """Returns the verdicts of walks that no row shows, because they came to none; those that count for nothing not."""
+    finals = [check["attempts"][-1] for check in document["checks"] if check["attempts"]]
+    counts = {Verdict.ERROR, Verdict.FAIL, *([Verdict.INCONCLUSIVE] if document["purpose"] == "walks" else [])}
+    return [attempt["verdict"] for attempt in finals if attempt["decided"] == [] and attempt["verdict"] in counts]
 
 
 def _of_mutants(got: Json) -> Iterator[str]:

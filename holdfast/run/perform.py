@@ -110,6 +110,16 @@ class Outcome:
         return cls(Verdict.ERROR, attempt, reason)
 
 
+def decided_rows(job: Job, outcome: Outcome) -> tuple[str, ...] | None:
+    """Returns the rows that an outcome is about; None for all that the check claims.
+
+    A walk that could not judge, for whatever reason, has decided none: each row has checks of its own.
+    """
+    if not job.spec.walks:
+        return outcome.decided
+    return outcome.decided or () if outcome.verdict in (Verdict.PASS, *_BLAMED) else ()
+
+
 async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
     context = _context(job, attempt, around)
     started = time.monotonic()

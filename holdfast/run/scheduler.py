@@ -38,7 +38,7 @@ from holdfast.check.finding import NotObservable
 from holdfast.run.events import CheckFinished, CheckStarted, CheckWaiting
 from holdfast.run.job import Job
 from holdfast.run.known_failures import excuse, listed, reported
-from holdfast.run.perform import Outcome, Surroundings, perform
+from holdfast.run.perform import Outcome, Surroundings, decided_rows, perform
 from holdfast.run.stream import Stream
 from holdfast.run.tokens import URGENCY, OwnTokens, Tokens
 from holdfast.spec.verdict import Verdict
@@ -230,7 +230,8 @@ class Scheduler:
         return Surroundings(deployment, lease, self._audit, answer_timeout, say_waiting)
 
     def _report(self, job: Job, outcome: Outcome, *, final: bool) -> None:
-        entry = listed(job.spec, job.target)
+        decided = decided_rows(job, outcome)
+        entry = listed(job.spec, job.target, decided)
         outcome = excuse(outcome, entry, dt.datetime.now(dt.UTC).date())
         evidence = outcome.evidence
         self._stream.emit(
@@ -261,7 +262,7 @@ class Scheduler:
                 faults=list(evidence.faults),
                 steps=list(evidence.steps),
                 walk=evidence.walk,
-                decided=None if outcome.decided is None else list(outcome.decided),
+                decided=None if decided is None else list(decided),
                 command=job.command,
                 known=reported(entry),
             )
