@@ -1,1 +1,4 @@
-"""The room for load campaigns. It is empty: Holdfast has no campaigns yet."""
+"""Load campaigns: when requests are due, what became of them, and whether the target kept its budgets and its rules.
+
+The pure parts run anywhere: `arrivals`, `latency`, `sequential`, `campaign`, `ledger`, `fold`, `rules`.
+"""

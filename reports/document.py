@@ -24,6 +24,7 @@ from holdfast.run.events import (
     RunAudit,
     RunFinished,
     RunStarted,
+    RunWaiting,
 )
 from holdfast.spec.verdict import Verdict
 
@@ -37,6 +38,7 @@ COUNTS: Json = {"$ref": "#/$defs/counts"}
 # Fields that came to the document within schema 1: a document of an older run lacks them.
 ADDED = frozenset(
     {"purpose", "mutants", "cpu_s", "cores", "least_wall_s", "wall_ratio", "blocked", "narrowed", "drawn"}
+    | {"alone", "waits"}
 )
 
 
@@ -108,14 +110,15 @@ def _times(defs: Definitions) -> Json:
         "sum_s": _said(SECONDS, "durations of all attempts together"),
         "longest_check": _maybe(_object(check=TEXT, planned_s=MAYBE_SECONDS, duration_s=SECONDS)),
         "planned": _object(wall_s=MAYBE_SECONDS, sum_s=MAYBE_SECONDS, longest_check=_maybe(defs.refer(LongestCheck))),
+        "waits": _said(_list(defs.refer(RunWaiting)), "when and why the run stood still"),
     }
 
 
 def _content(defs: Definitions) -> Json:
-    plan = defs.some(PlanMade, "requirements", "parts", "checks", "overlap", "faults", "left_out", "narrowed")
+    plan = defs.some(PlanMade, "requirements", "parts", "checks", "overlap", "faults", "alone", "left_out", "narrowed")
     nothing = {"type": "object", "maxProperties": 0}
     return {
-        "plan": _object(**plan, reconciliation=_reconciliation()),
+        "plan": _object(ADDED, **plan, reconciliation=_reconciliation()),
         "summary": _summary(defs),
         "audit": _said(
             {"anyOf": [{"$ref": "#/$defs/audit"}, nothing]},

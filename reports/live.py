@@ -32,6 +32,13 @@ class Running:
     until_s: float | None = None
 
 
+class Standing(NamedTuple):
+    """A wait of the whole run, and when it is over."""
+
+    waiting_for: str
+    until: float | None
+
+
 @dataclass(slots=True)
 class Progress:
     """What the screen shows. Rich asks for it from its own thread, the run changes it from the loop.
@@ -48,6 +55,7 @@ class Progress:
     caught: int | None = None
     planned_wall_s: float | None = None
     running: dict[Key, Running] = field(default_factory=dict)
+    standing: Standing | None = None
     name: str = ""
     shown: int = SHOWN
 
@@ -65,7 +73,7 @@ class Progress:
             table.add_row(*line)
         hidden = len(running) - len(lines)
         rest = [Text(f"  and {hidden} more", style="dim")] if hidden else []
-        return Group(self._bar(now), table, *rest)
+        return Group(self._bar(now), *_standing(self.standing, now), table, *rest)
 
     def _bar(self, now: float) -> RenderableType:
         grid = Table.grid(padding=(0, 2), expand=True)
@@ -91,7 +99,7 @@ class Progress:
 def _line(check: Running, now: float) -> tuple[Text, ...]:
     elapsed = seconds(max(now - check.started, 0.0))
     planned = f" / {seconds(check.planned_s)}" if check.planned_s else ""
-    left = f"{seconds(check.until_s - now)} left" if check.until_s is not None and check.until_s > now else ""
+    left = _left(check.until_s, now)
     return (
         Text("  " + (check.ids[0] if check.ids else "–")),
         Text(visible(check.title)),
@@ -99,3 +107,16 @@ def _line(check: Running, now: float) -> tuple[Text, ...]:
         Text(left, style="dim"),
         Text(elapsed + planned),
     )
+
+
+def _standing(wait: Standing | None, now: float) -> list[Text]:
+    """The line of a wait of the whole run; none while checks run."""
+    if wait is None:
+        return []
+    line = Text(f"  {_left(wait.until, now) or 'waiting'}: {visible(wait.waiting_for)}", style="dim")
+    line.no_wrap, line.overflow = True, "ellipsis"
+    return [line]
+
+
+def _left(until: float | None, now: float) -> str:
+    return f"{seconds(until - now)} left" if until is not None and until > now else ""

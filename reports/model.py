@@ -22,6 +22,7 @@ from holdfast.run.events import (
     RunAudit,
     RunFinished,
     RunStarted,
+    RunWaiting,
 )
 from holdfast.spec.verdict import Kind, Verdict, fold, fold_parts
 
@@ -67,6 +68,7 @@ class Fold:
         self._attempts: dict[str, list[CheckFinished]] = {}
         self._started: dict[str, float] = {}
         self._matrix = KillMatrix()
+        self._waits: list[RunWaiting] = []
 
     def add(self, event: Event) -> Event:
         """Takes one event and returns it with the texts of the target made visible.
@@ -79,6 +81,8 @@ class Fold:
                 self._start(said)
             case PlanMade():
                 self.plan = said
+            case RunWaiting():
+                self._waits.append(said)
             case CheckStarted(variant=""):
                 self._started.setdefault(said.check, said.at)
             case CheckFinished():
@@ -103,6 +107,7 @@ class Fold:
                 f"Use Holdfast {said.holdfast or 'of the run'} to report it."
             )
         self.run = said
+        self._waits.clear()  # what was shown before is no part of the run
 
     def _finish(self, said: CheckFinished) -> None:
         if said.verdict not in set(Verdict):
@@ -126,7 +131,7 @@ class Fold:
         ids = dict.fromkeys([*planned, *self._attempts, *self._left_out_checks()])
         checks = {check: self._check(check, planned.get(check)) for check in ids}
         rows = [row for plan in self.plan.rows if (row := self._row(plan, checks))]
-        return Results(self.run, self.plan, rows, list(checks.values()), self._audit, self._end)
+        return Results(self.run, self.plan, rows, list(checks.values()), self._audit, self._end, waits=self._waits)
 
     def _planned_checks(self) -> dict[str, list[Claim]]:
         """Returns each check that the plan promised, with the parts that it is promised for."""

@@ -6,14 +6,24 @@ document and nothing else, so a report can be made again from the file alone.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.check.verifies import Claim
 from holdfast.reports.blocked import blocked
 from holdfast.reports.matrix import KillMatrix
 from holdfast.reports.text import Json, as_json
 from holdfast.run.cost import least_wall, ratio
-from holdfast.run.events import SCHEMA, CheckFinished, PartPlan, PlanMade, RowPlan, RunAudit, RunFinished, RunStarted
+from holdfast.run.events import (
+    SCHEMA,
+    CheckFinished,
+    PartPlan,
+    PlanMade,
+    RowPlan,
+    RunAudit,
+    RunFinished,
+    RunStarted,
+    RunWaiting,
+)
 from holdfast.spec.verdict import UNDECIDED, Kind, Verdict, exit_code
 
 # Fields of an event that have another place in the document than the record made from it.
@@ -183,6 +193,7 @@ class Results:
     audit: RunAudit | None
     end: RunFinished | None
     matrix: KillMatrix | None = None
+    waits: list[RunWaiting] = field(default_factory=list)
 
     @property
     def exit(self) -> int:
@@ -281,6 +292,7 @@ class Results:
                 "sum_s": self.plan.planned_sum_s,
                 "longest_check": as_json(self.plan.longest_check),
             },
+            "waits": as_json(self.waits),
         }
 
     def _cost(self, times: Json) -> Json:
@@ -329,6 +341,7 @@ class Results:
             "checks": plan.checks,
             "overlap": plan.overlap,
             "faults": plan.faults,
+            "alone": as_json(plan.alone),
             "left_out": as_json(plan.left_out),
             "narrowed": plan.narrowed,
         }

@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.reports.blocked import blocked_line, told_one_by_one
 from holdfast.reports.finding import WIDTH
 from holdfast.reports.text import Json, count, cut, pad, seconds, visible
-from holdfast.run.events import CheckFinished
+from holdfast.run.events import CheckFinished, RunWaiting
 from holdfast.spec.verdict import Verdict
 
 GREEN = frozenset({Verdict.PASS, Verdict.NOT_APPLICABLE})
@@ -43,11 +43,25 @@ def plan_line(document: Json) -> str:
         count(len(what), "mutant") if what else count(plan["requirements"], "requirement"),
         count(plan["checks"], "check"),
         f"{plan['overlap']} at a time",
+        *_alone(plan.get("alone")),
         *([] if what else [count(plan["faults"], "fault")]),
     ]
     estimate = f"about {seconds(planned['wall_s'])}" if planned["wall_s"] is not None else "no estimate"
     left = f"; {len(plan['left_out'])} left out" if plan["left_out"] else ""
     return f"plan: {', '.join(parts)}, {estimate}{left}"
+
+
+def _alone(alone: Json | None) -> Iterator[str]:
+    """Yields how many checks run alone, and the standing wait before them."""
+    if alone:
+        wait = f" after settling for {seconds(alone['settle_s'])}" if alone["settle_s"] else ""
+        yield f"{alone['checks']} of them alone{wait}"
+
+
+def waiting_line(said: RunWaiting) -> str:
+    """Returns why the whole run stands still: `waiting 15.2 s for the target to forget …`."""
+    long = f" {seconds(said.for_s)}" if said.for_s is not None else ""
+    return f"waiting{long} for {visible(said.waiting_for)}"
 
 
 def reconciliation_line(document: Json) -> str:
@@ -269,6 +283,8 @@ def _walks(document: Json) -> Iterator[str]:
 def _time_line(document: Json) -> str:
     longest: dict[str, Any] | None = document["longest_check"]
     text = f"wall {seconds(document['wall_s'])} (planned {seconds(document['planned']['wall_s'])})"
+    if waits := document.get("waits"):
+        text += f", stood still {seconds(sum(wait['for_s'] or 0.0 for wait in waits))}"
     text += f", checks {seconds(document['sum_s'])} in all"
     if longest:
         text += f", longest {seconds(longest['duration_s'])}: {visible(longest['check'].rpartition('::')[2])}"

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.text import Text
 
 from holdfast.reports.finding import WIDTH, render_finding
-from holdfast.reports.live import Key, Progress, Running
+from holdfast.reports.live import Key, Progress, Running, Standing
 from holdfast.reports.matrix import is_alarm
 from holdfast.reports.model import Fold, sentence_of
 from holdfast.reports.result import finding_of
-from holdfast.reports.summary import check_line, plan_line, summary_lines
+from holdfast.reports.summary import check_line, plan_line, summary_lines, waiting_line
 from holdfast.reports.text import as_json
 from holdfast.run.events import (
     CheckFinished,
@@ -27,6 +27,7 @@ from holdfast.run.events import (
     RowPlan,
     RunFinished,
     RunStarted,
+    RunWaiting,
 )
 from holdfast.spec.verdict import Verdict
 
@@ -85,6 +86,8 @@ class Terminal:
                 self._run_started(said)
             case PlanMade():
                 self._plan(said)
+            case RunWaiting():
+                self._stand_still(said)
             case CheckStarted():
                 self._check_started(said)
             case CheckWaiting():
@@ -108,6 +111,7 @@ class Terminal:
 
     def _run_started(self, said: RunStarted) -> None:
         self._zero = self._clock() - said.at
+        self._progress.standing = None
         self._print(
             f"holdfast {said.holdfast}  {', '.join(said.specs)}  "
             f"target {said.target.name} {said.target.version}".rstrip()
@@ -122,7 +126,7 @@ class Terminal:
                 for check in part.checks:
                     self._ids.setdefault(check, []).append(row.id)
         document = self._fold.results().to_json()
-        self._print(self._plan_text(plan_line(document)))
+        self._print(self._headed(plan_line(document)))
         self._progress.planned_wall_s = said.planned_wall_s
         if self._fold.of_mutants:
             self._broken = {mutant.id: mutant.requirement for mutant in said.mutants if mutant.excluded is None}
@@ -133,7 +137,14 @@ class Terminal:
         if self._live:
             self._live.start()
 
+    def _stand_still(self, said: RunWaiting) -> None:
+        """Shows a wait of the whole run: a line of its own in a log, one that counts down on a live screen."""
+        self._progress.standing = Standing(said.waiting_for, None if said.for_s is None else said.at + said.for_s)
+        if not (self._live and self._live.is_started):
+            self._print(self._headed(waiting_line(said)))
+
     def _check_started(self, said: CheckStarted) -> None:
+        self._progress.standing = None
         self._progress.running[_key(said)] = Running(
             title=said.title or sentence_of(said.check),
             ids=[said.variant] if said.variant else list(dict.fromkeys(self._ids.get(said.check, []))),
@@ -192,7 +203,8 @@ class Terminal:
         lines = summary_lines(self._fold.results().to_json(), self.width)
         self.show_lines(["", *lines])
 
-    def _plan_text(self, text: str) -> str:
+    def _headed(self, text: str) -> str:
+        """A line about the whole run; where several share the screen, with the name of this one."""
         return text
 
     def show_lines(self, lines: Sequence[str]) -> None:

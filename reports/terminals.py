@@ -32,7 +32,7 @@ class _Beside(Terminal):
     def _run_finished(self) -> None:
         self.ended = True
 
-    def _plan_text(self, text: str) -> str:
+    def _headed(self, text: str) -> str:
         return f"{self.key} {text}"
 
 

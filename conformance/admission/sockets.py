@@ -20,6 +20,7 @@ from typing import Any, Self
 import aiohttp
 
 from holdfast.check.context import Context
+from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
 from holdfast.check.timeline import Moment
 from holdfast.conformance.admission.features import Features
@@ -77,7 +78,7 @@ class Socket:
             return socket
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             socket.status = 0
-            context.transcript.received(f"no upgrade: {type(error).__name__} {error}".rstrip())
+            context.transcript.received(f"no upgrade: {how_it_ended(error)}")
             return socket
         socket._ws = ws
         socket._tasks.append(asyncio.ensure_future(socket._read(ws)))

@@ -9,7 +9,7 @@ from holdfast.check.finding import Unsafe, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
-from holdfast.conformance.admission.faults import in_time, redis_down, service_back, stalled
+from holdfast.conformance.admission.faults import in_time, redis_cut, redis_down, service_back, stalled
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.limiter import same_hint
 from holdfast.conformance.admission.wire import (
@@ -131,6 +131,35 @@ async def test_a_node_cut_off_from_redis_refuses_while_another_serves(admission:
     await socket.beat("the one session, through the healed node")
     expect(await arena.connect(second, node=lonely), success(), why="one session of two slots is taken")
     expect(await arena.connect(third, node=served), queued(position=0), why="two sessions of two slots are taken")
+
+
+@verifies("AD-OUT-02", part=3, isolation="disruptive", nodes=2, waits="2*recovery + wait_tolerance")
+async def test_what_others_did_while_a_node_was_cut_off_stands(admission: Admission, T: SpecTime) -> None:
+    """Sessions with sockets on the node that is cut off end through the other: the node finds out when it is back."""
+    lonely, served, *_ = admission.nodes
+    arena, elsewhere = await admission.instance(), await admission.instance()
+    gone, returned, replaced = [await arena.hold(node=lonely) for _ in range(3)]
+    probe = await admission.character()
+    async with redis_cut(admission, node=lonely):
+        for held in (gone, returned):
+            await arena.release(held.answer.session_id, held.character, node=served)
+        back = await arena.hold(returned.character, node=served)
+        new = await arena.keep(replaced.character, await arena.replaced(replaced.character, node=served), node=served)
+    healed = T.now()
+    await service_back(elsewhere, probe, since=healed, node=lonely)
+    await T.sleep_until(healed, T.recovery, "the node to find out")
+
+    for held, what in ((back, "the one who left and came back"), (new, "the one whose session was replaced")):
+        await held.socket.beat(what)
+        for node in (lonely, served):
+            again = await arena.connect(held.character, node=node)
+            expect(again, refused("ALREADY_IN_SESSION"), why=f"{what}, asked through {node}")
+        left = await arena.leave(held.answer.session_id, held.character, node=lonely)
+        expect(left, status(200), why=f"{what} has the session that it was told of")
+    for held, what in ((returned, "of the session that was left"), (replaced, "of the session that was replaced")):
+        served_twice = held.socket.open_now
+        demand(not served_twice, f"the old socket {what} is closed", "it is open", "after recovery", unsafe=True)
+    expect(await arena.connect(gone.character, node=lonely), success(), why="the one who left has no session any more")
 
 
 @pytest.mark.parametrize("fault", ["refused", "stalled"])

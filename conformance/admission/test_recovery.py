@@ -1,6 +1,7 @@
 """After Redis was away (seed Risks & Mitigations, Redis outage): back by itself, with everybody's session intact."""
 
 import asyncio
+import math
 from functools import partial
 
 from holdfast.check.finding import Finding, Inconclusive, NotObservable, demand, expect
@@ -17,6 +18,8 @@ from holdfast.conformance.admission.wire import Answer, place, refused, success
 # Heartbeat period in heartbeat intervals: regular under every reading.
 CADENCE = 0.9
 CUTS, CROWD = 3, 12
+# In janitor intervals: how long before a cleanup the first node is back, and how much later the second.
+_EARLY, _APART = 0.3, 0.4
 
 
 async def _play(arena: Instance, count: int) -> list[Held]:
@@ -59,6 +62,32 @@ async def test_beating_sessions_survive_an_outage_longer_than_the_stale_limit(
     await _beat_all(T, playing, healed, [every])
     await T.sleep_until(healed, T.janitor_check, "a whole janitor interval")
 
+    await _all_as_before(arena, playing)
+
+
+@verifies(
+    "AD-OUT-03", part=2, isolation="disruptive", nodes=2, waits="outage_long + 2*janitor_interval + janitor_check"
+)
+async def test_no_node_cleans_up_while_another_is_still_coming_back(admission: Admission, T: SpecTime) -> None:
+    """One node has Redis again a little before the other, within the time that recovery may take.
+
+    A cleanup of the first one falls in between, if cleanups count from the node's start. Somebody waits for a slot: a
+    session that was ended wrongly can't come back then.
+    """
+    started, every = T.now(), T.janitor_interval
+    first, second, *_ = admission.nodes
+    arena = await admission.instance(capacity=3)
+    playing = [await arena.hold(node=second) for _ in range(3)]
+    [waiting] = await arena.line_up(1)
+    rounds = math.ceil((T.now().lo - started.lo + T.outage_long) / every + _EARLY)
+    async with redis_cut(admission, node=second):
+        async with redis_cut(admission, node=first):
+            await T.sleep_until(started, (rounds - _EARLY) * every, "the outage")
+        await T.sleep(_APART * every, "the other node, which is not back yet")
+    healed = T.now()
+    await T.sleep_until(healed, T.janitor_check, "a whole janitor interval")
+
+    expect(await arena.status(waiting), place(0, 1), why="no slot has become free")
     await _all_as_before(arena, playing)
 
 
@@ -147,10 +176,7 @@ async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list
     for held in playing:
         held.socket.keep_beating(T.heartbeat_interval)
     newcomers = await admission.characters(10)
-    store = admission.deployment.store
-    if store is None:
-        raise NotObservable("[[node]] start with {redis}: only a Redis that Holdfast runs can be restarted empty")
-    await store.restart(empty=True)
+    await _emptied(admission)
     back = T.now()
     await _registered_again(admission, arena, [held.character for held in playing] + newcomers, back)
     for character in newcomers:
@@ -161,17 +187,26 @@ async def _back_empty(admission: Admission, T: SpecTime) -> tuple[Instance, list
     return arena, playing, back
 
 
-async def _registered_again(admission: Admission, arena: Instance, people: list[Character], since: Moment) -> None:
+async def _emptied(admission: Admission) -> None:
+    store = admission.deployment.store
+    if store is None:
+        raise NotObservable("[[node]] start with {redis}: only a Redis that Holdfast runs can be restarted empty")
+    await store.restart(empty=True)
+
+
+async def _registered_again(
+    admission: Admission, arena: Instance, people: list[Character], since: Moment, *, node: str | None = None
+) -> None:
     T = admission.T
 
     async def instance() -> bool:
-        answer = await admission.ask_admin(wire.put_instance(arena.id, capacity=2, state="accepting"))
+        answer = await admission.ask_admin(wire.put_instance(arena.id, capacity=2, state="accepting"), node=node)
         return 200 <= answer.status < 300
 
     with admission.arranging("AD-OUT-04"):
         await T.until(instance, give_up=T.recovery_never, since=since, what="administration to work again")
     if admission.features.has("accounts"):
-        await admission.parallel([partial(admission.register, each) for each in people])
+        await admission.parallel([partial(admission.register, each, node=node) for each in people])
 
 
 @verifies("AD-OUT-05", isolation="disruptive", waits="2*recovery")
@@ -197,3 +232,29 @@ async def test_an_empty_redis_learns_the_sessions_of_open_sockets(admission: Adm
         rebuilt, give_up=T.recovery_never, since=back, what="members of session:instance to be the open sockets"
     )
     T.at_most("recovery", since=back, seen=seen, what="the slots differ from the open sockets")
+
+
+@verifies("AD-OUT-05", part=3, isolation="disruptive", nodes=2, waits="3*recovery")
+async def test_an_empty_redis_doubles_nobody_whose_node_comes_back_late(admission: Admission, T: SpecTime) -> None:
+    """Another node, which can't know of the open socket, admits its character before that socket's node is back."""
+    lonely, other, *_ = admission.nodes
+    arena = await admission.instance(capacity=2)
+    old = await arena.hold(node=lonely)
+    async with redis_cut(admission, node=lonely):
+        await _emptied(admission)
+        await _registered_again(admission, arena, [old.character], T.now(), node=other)
+        with admission.arranging("AD-OUT-04"):
+            new = await arena.keep(old.character, await arena.admit(old.character, node=other), node=other)
+    healed = T.now()
+
+    for times in (1, 1.5, 2):
+        await T.sleep_until(healed, times * T.recovery, "the nodes to put it right")
+        both = old.socket.open_now and new.socket.open_now
+        when = f"{times:g} x recovery after its node is back"
+        demand(not both, "at most one open socket of the character", "two", when, unsafe=True)
+    # Which of the two stays is open, but one does.
+    [kept] = [held for held in (old, new) if held.socket.open_now] or [new]
+    await kept.socket.beat("the one that stayed")
+    for node in (lonely, other):
+        again = await arena.connect(old.character, node=node)
+        expect(again, refused("ALREADY_IN_SESSION"), why=f"its one session, asked through {node}")

@@ -8,6 +8,8 @@ something at that moment, a vote or a member, may let it go on in its old term. 
 to be over wait for the step-down itself (`stepped_down`).
 """
 
+import time
+
 from holdfast.check.finding import expect
 from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
@@ -77,3 +79,20 @@ async def spy_leader(lockd: Lockd, term: int = 1000, count: int = 1) -> tuple[st
     with lockd.context.arranging("TC-ELECT-08"):
         expect(seen, wire.ok(leader_endpoint=made[0].endpoint, term=term), why="the node follows the spy")
     return node, made
+
+
+async def reported_leader(lockd: Lockd, term: int) -> tuple[str, Spy]:
+    """Returns a lone node that follows a spy by its report alone, and the spy.
+
+    Needs no vote of the node, so it also works on one whose slot its own candidacies keep occupied.
+    """
+    node, (spy,) = await leaderless(lockd)
+    ttl = lockd.T.leader_ttl
+    spy.report(lambda: Leader(spy.node_id, spy.endpoint, term, int((time.time() + ttl) * 1000)))
+
+    async def follows() -> bool:
+        seen = await lockd.valid_leader(node)
+        return seen is not None and (seen.endpoint, seen.term) == (spy.endpoint, term)
+
+    await lockd.awaits("TC-ELECT-08", follows, "lease_settled_max", what="the node to follow the reported leader")
+    return node, spy

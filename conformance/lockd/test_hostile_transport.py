@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.check import raw_http
+from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding, expect
 from holdfast.check.plain import plain
 from holdfast.check.spectime import SpecTime
@@ -111,7 +112,7 @@ async def _hang(lockd: Lockd, who: Identity | None, said: bytes) -> None:
     try:
         _, writer = await asyncio.open_connection(place.hostname, place.port, ssl=who.client_context if who else None)
     except OSError as error:
-        raise Finding([f"room for {HANGING} callers"], str(error), late=True) from error
+        raise Finding([f"room for {HANGING} callers"], how_it_ended(error), late=True) from error
     lockd.context.stack.callback(writer.transport.abort)
     writer.write(said)
     await writer.drain()

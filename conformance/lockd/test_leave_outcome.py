@@ -14,7 +14,7 @@ from holdfast.conformance.lockd.judge import demand_none, same_leader, told
 from holdfast.conformance.lockd.membership import unless_calls_failed
 from holdfast.conformance.lockd.quorum import before_its_end, handed_over, with_lease_left
 from holdfast.conformance.lockd.spy import BROKEN, Call, Spy, spies
-from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members
+from holdfast.conformance.lockd.spy_cluster import reported_leader, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import Leader, ok, refused
 from holdfast.conformance.shared.stub import Reply
 from holdfast.conformance.shared.wire import moment
@@ -268,15 +268,17 @@ async def test_a_release_needs_leader_and_term(lockd: Lockd) -> None:
 
 @verifies("TC-LEAVE-11", isolation="quiet", nodes=1, waits="3*lease_settled_max")
 async def test_an_accepted_release_frees_the_slot_at_once(lockd: Lockd, T: SpecTime) -> None:
-    node, _ = await leaderless(lockd)
+    node, spy = await reported_leader(lockd, 2000)
     ttl = int(T.held_lease * 1000)
-    await lockd.vote("c1", 2000, ttl, node)
-    renewed = await lockd.call(wire.renew("c1", 2000, ttl), node=node)
     with lockd.context.arranging("TC-ELECT-05"):
-        expect(renewed, ok(renewed=True), why="the renewal of a vote")
+        held = await lockd.call(wire.acquire(spy.node_id, spy.endpoint, 2000, ttl), spy.identity, node=node)
+        expect(held, ok(granted=True), why="the holder repeats its request")
+        renewed = await lockd.call(wire.renew(spy.node_id, 2000, ttl), spy.identity, node=node)
+        expect(renewed, ok(renewed=True), why="the renewal of its lease")
+    spy.report(Leader)
     rival = await lockd.call(wire.acquire("c2", lockd.url(node), 2100, ttl), node=node)
     expect(rival, refused("tc_lease_active"), why="control: the slot is taken")
-    released = await lockd.call(wire.release("c1", 2000), node=node)
+    released = await lockd.call(wire.release(spy.node_id, 2000), spy.identity, node=node)
     expect(released, ok(released=True), why="the holder's release")
     # Far above: the node may have used the next terms for rounds of its own in between.
     await lockd.vote("c2", 2200, ttl, node, owner="TC-LEAVE-11")

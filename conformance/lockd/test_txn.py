@@ -162,7 +162,11 @@ async def test_an_apply_needs_the_current_term(lockd: Lockd, state: str) -> None
         (1000, ok(state=state)),
     ):
         answer = await lockd.call(wire.apply(lockd.txn(), state, one, term=term), node=node)
-        expect(answer, legal, why=f"{state} at tc_term {term}, current term 1000")
+        expect(answer, legal, why=f"{state} with {_said(term)}, current term 1000")
+
+
+def _said(term: int | None) -> str:
+    return "no tc_term" if term is None else f"tc_term {term}"
 
 
 async def _fenced(lockd: Lockd, node: str, old: int, new: int) -> None:
@@ -201,7 +205,7 @@ async def test_a_killed_leaders_term_is_stale_everywhere(lockd: Lockd) -> None:
         await _fenced(lockd, node, leader.term, new.term)
 
 
-@pytest.mark.parametrize("said", [None, 1])
+@pytest.mark.parametrize("said", [None, 1], ids=["no term", "term 1"])
 @verifies("TC-TXN-08", isolation="quiet", nodes=1, waits="4*lease_settled_max")
 async def test_the_leaders_applies_carry_its_own_term(lockd: Lockd, T: SpecTime, said: int | None) -> None:
     node = lockd.lone
@@ -212,7 +216,7 @@ async def test_the_leaders_applies_carry_its_own_term(lockd: Lockd, T: SpecTime,
     answer = await lockd.call(request, node=node)
     call = await spy.receives(wire.COMMIT, "not_leader_answer_max", since=since, what="the apply at the RM")
     wanted = {"txn_id": txn, "tc_term": leader.term, "target_backend_hash": "island-x"}
-    call.says(wanted, f"the apply; the client said {f'tc_term {said}' if said else 'no tc_term'}")
+    call.says(wanted, f"the apply; the client said {_said(said)}")
     with lockd.context.arranging("TC-TXN-01"):
         expect(answer, ok(state="commit"), why="the leader's decision")
 

@@ -74,6 +74,7 @@ class Leader:
 
 # Fields of an answer that verdicts rest on, besides its lists.
 _LEASE = ("granted", "renewed", "released", "leader_id", "leader_endpoint", "term", "expires_at")
+_LISTS = ("endpoints", "backends")
 _TELLING = ("state", *_LEASE, "updated_at_unix", "expires_at_unix", "backend_hash")
 
 
@@ -134,7 +135,7 @@ class Answer(shared.Answer):
         if not self.answered:
             return f"no TLS ({self.text})" if self.handshake_failed else f"no answer ({self.text})"
         words = [str(self.status), self.code]
-        words += [f"{name}: {_listed(self.fields[name])}" for name in ("endpoints", "backends") if name in self.fields]
+        words += [f"{name}: {_listed(self.fields[name])}" for name in _LISTS if name in self.fields]
         words += [f"{name}={as_said(self.fields[name])}" for name in _TELLING if name in self.fields]
         return " ".join(word for word in words if word) if self.fields else super().describe()
 
@@ -165,7 +166,7 @@ class Success:
         return isinstance(seen, Answer) and seen.ok and _all_same(seen, self.fields)
 
     def describe(self) -> str:
-        return " ".join(["200", *(f"{name}={value}" for name, value in self.fields.items())])
+        return " ".join(["200", *_wanted(self.fields)])
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class Refusal:
 
     def describe(self) -> str:
         status = str(self._status) if self._fixed else ""
-        return " ".join(word for word in (status, self.code, *(f"{k}={v}" for k, v in self.fields.items())) if word)
+        return " ".join(word for word in (status, self.code, *_wanted(self.fields)) if word)
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,13 @@ class NoHandshake:
 
     def describe(self) -> str:
         return "a failed TLS handshake"
+
+
+def _wanted(fields: Mapping[str, Any]) -> list[str]:
+    """Returns fields in the words of `Answer.describe`, so that expected and seen compare at a glance."""
+    return [
+        f"{name}: {_listed(value)}" if name in _LISTS else f"{name}={as_said(value)}" for name, value in fields.items()
+    ]
 
 
 def _all_same(seen: Answer, wanted: Mapping[str, Any]) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 import aiohttp
 
+from holdfast.check.plain import in_words
+
 # What is said of a server whose certificate we do not trust.
 UNTRUSTED = "its certificate was not accepted"
 
@@ -19,6 +21,7 @@ _SENTENCES: tuple[tuple[Any, str], ...] = (
     ((aiohttp.ClientConnectorError, ConnectionRefusedError), "no connection:"),
     ((ConnectionResetError, BrokenPipeError), "the connection was cut"),
     (aiohttp.ClientOSError, "the connection was cut while the request was being sent"),
+    (aiohttp.ClientResponseError, "what came is no answer in HTTP:"),
     (asyncio.LimitOverrunError, "the answer had no end"),
 )
 
@@ -27,22 +30,5 @@ def how_it_ended(error: BaseException) -> str:
     """Returns how a call ended that brought no answer."""
     for kind, sentence in _SENTENCES:
         if isinstance(error, kind):
-            return f"{sentence} {_words(error)}" if sentence.endswith(":") else sentence
-    return _words(error)
-
-
-def _words(error: BaseException) -> str:
-    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
-    if isinstance(inner, ssl.SSLCertVerificationError) and inner.verify_message:
-        return str(inner.verify_message)
-    if isinstance(inner, ssl.SSLError) and inner.reason:
-        return str(inner.reason).replace("_", " ").lower()
-    if isinstance(inner, OSError) and inner.strerror:
-        return str(inner.strerror)
-    said = str(inner)
-    return said if said and " object at 0x" not in said else _spaced(type(inner).__name__)
-
-
-def _spaced(name: str) -> str:
-    """Returns `bad status line` of BadStatusLine."""
-    return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
+            return f"{sentence} {in_words(error)}" if sentence.endswith(":") else sentence
+    return in_words(error)

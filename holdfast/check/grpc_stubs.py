@@ -28,6 +28,9 @@ class GrpcRefusal:
     code: grpc.StatusCode
     details: str = ""
 
+    def describe(self) -> str:
+        return f"{self.code.name} {self.details}".rstrip()
+
 
 @dataclass
 class GrpcCall:
@@ -104,6 +107,8 @@ class GrpcStub(Stub[GrpcCall]):
             await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"the check has no answer to {method}")
             return
         async for reply in script(call, noted):
+            said = reply.describe() if isinstance(reply, GrpcRefusal) else f"{len(reply)} bytes"
+            self.note_answer(method, said)
             if isinstance(reply, GrpcRefusal):
                 await context.abort(reply.code, reply.details)
             else:

@@ -12,6 +12,7 @@ import aiohttp
 from redis.exceptions import RedisError, ResponseError
 
 from holdfast.check.filling import Filling
+from holdfast.check.plain import in_words
 from holdfast.check.redis_wire import RedisWire, connected
 from holdfast.target.hooks import Hook, Script
 
@@ -60,7 +61,7 @@ async def call_http(hook: Hook, filling: Filling) -> Reply:
         ):
             text = await answer.text(errors="replace")
     except (aiohttp.ClientError, OSError) as error:
-        raise CallFailedError(f"could not be sent to {url}: {error}") from error
+        raise CallFailedError(f"could not be sent to {url}: {in_words(error)}") from error
     if not answer.ok:
         raise CallFailedError(f"was answered {answer.status} {answer.reason} by {url}", text.splitlines(), refused=True)
     return Reply(text)
@@ -77,7 +78,7 @@ async def call_redis(hook: Hook, filling: Filling, url: str) -> Reply:
     except ResponseError as refused:
         raise CallFailedError(f"was refused by Redis: {refused}", refused=True) from refused
     except (RedisError, OSError) as error:
-        raise CallFailedError(f"did not reach Redis at {url}: {error}") from error
+        raise CallFailedError(f"did not reach Redis at {url}: {in_words(error)}") from error
     # A text is a document written down, as a script answers it; everything else is one already.
     return Reply(found) if isinstance(found, str) and (_is_json(found) or hook.section != "query") else _parsed(found)
 

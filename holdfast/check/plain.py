@@ -4,6 +4,8 @@ import dataclasses
 import enum
 import errno
 import os
+import re
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -40,9 +42,29 @@ _WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
 )
 
 
+# What libraries put into the text of an error: its number, and the address as Python writes it.
+_FOR_PROGRAMMERS = re.compile(r"\[Errno \w+\] ?| ?\('[^']*', \d+[^)]*\)")
+
+
 def in_words(error: BaseException) -> str:
     """Returns what went wrong as a reader understands it, without numbers of errors and addresses as tuples."""
-    cause = getattr(error, "os_error", error)  # what a connector of aiohttp wraps
+    # What a connector of aiohttp wraps.
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    if isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_message:
+        return str(cause.verify_message)
+    if isinstance(cause, ssl.SSLError):  # its number is one of TLS and means something else to the system
+        return str(cause.reason or cause.strerror or "TLS failed").replace("_", " ").lower()
     if isinstance(cause, OSError) and cause.errno and cause.errno in errno.errorcode:
         return os.strerror(cause.errno)
-    return str(error) or type(error).__name__
+    # Of what could not be read as HTTP, aiohttp's text begins with a status that the server never gave.
+    said = _FOR_PROGRAMMERS.sub("", _first_line(getattr(cause, "message", "")) or str(cause))
+    return said if said and " object at 0x" not in said else _spaced(type(cause).__name__)
+
+
+def _first_line(text: object) -> str:
+    return next(iter(str(text).strip().splitlines()), "").rstrip(":")
+
+
+def _spaced(name: str) -> str:
+    """Returns `bad status line` of BadStatusLine."""
+    return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

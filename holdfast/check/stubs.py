@@ -1,7 +1,7 @@
 """Stubs: peers of the target that a check plays itself, so that it sees what nodes send and decides what they get.
 
 A stub is a record (`received`, in the order of arrival) and a script (`on`: a reply or a function, by call). What no
-script answers is recorded too, and refused in the protocol's own way. Every call is noted in the transcript.
+script answers is recorded too, and refused in the protocol's own way. The transcript shows every call and its answer.
 
     @verifies("…", isolation="quiet", start="by hand", settings={"gc_url": "{stub.gc}"})
     async def test_…(stubs: Stubs, T: SpecTime) -> None:
@@ -25,11 +25,12 @@ import inspect
 import json
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from holdfast.check.context import Context
 from holdfast.check.finding import Finding
@@ -95,6 +96,9 @@ class Stub(Generic[R]):
         self._note(f"{self.name} got {call.describe()}")
         self._news.set()
 
+    def note_answer(self, call: str, said: str) -> None:
+        self._note(f"{self.name} answers {call}: {said}")
+
     def got(self, fits: Callable[[R], bool] = lambda _: True, since: float = 0.0) -> list[R]:
         """Returns the calls that fit, from this moment on (of the monotonic clock)."""
         return [call for call in self.received if call.at >= since and fits(call)]
@@ -113,12 +117,15 @@ class Stub(Generic[R]):
 
 @dataclass(frozen=True)
 class HttpCall:
+    """One call. Names of `headers` compare without case; `telling` names those that the transcript shows."""
+
     at: float
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    telling: Sequence[str] = ()
 
     def json(self) -> Any:
         """Returns the body as JSON; None if it is none."""
@@ -127,8 +134,9 @@ class HttpCall:
         return None
 
     def describe(self) -> str:
-        text = self.body.decode(errors="replace")
-        return f"{self.method} {self.path}{f' {text}' if text else ''}"
+        marks = [f"[{name}: {self.headers[name]}]" for name in self.telling if name in self.headers]
+        words = [self.method, self.path, *marks, self.body.decode(errors="replace")]
+        return " ".join(word for word in words if word)
 
 
 @dataclass(frozen=True)
@@ -148,18 +156,25 @@ class HttpReply:
             return self.body.encode(), dict(self.headers)
         return json.dumps(self.body).encode(), {"Content-Type": "application/json", **self.headers}
 
+    def describe(self) -> str:
+        return "hung up" if self.hangs_up else f"{self.status} {self.encoded()[0].decode(errors='replace')}".rstrip()
+
 
 HttpScript = HttpReply | Callable[[HttpCall], HttpReply | Awaitable[HttpReply]]
 _UNKNOWN = HttpReply(404, {"error": "the check has no answer to this"})
 
 
 class HttpStub(Stub[HttpCall]):
-    """Serves HTTP/1.1, with `tls` HTTPS. `on("POST /x", …)` scripts one call, `on("*", …)` all others."""
+    """Serves HTTP/1.1, with `tls` HTTPS. `on("POST /x", …)` scripts one call, `on("*", …)` all others.
+
+    Headers that a verdict may rest on are named in `telling`, so that the transcript shows them.
+    """
 
     def __init__(self, name: str, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(name)
         self.scheme = "https" if tls else "http"
         self._tls = tls
+        self.telling: Sequence[str] = ()
         self._scripts: dict[str, HttpScript] = {}
         self._server: asyncio.Server | None = None
         self._handler: web.Server | None = None
@@ -181,15 +196,17 @@ class HttpStub(Stub[HttpCall]):
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         at, body = time.monotonic(), await request.read()
-        call = HttpCall(at, request.method, request.path, dict(request.query), dict(request.headers), body)
+        headers = CIMultiDict(request.headers)
+        call = HttpCall(at, request.method, request.path, dict(request.query), headers, body, self.telling)
         self.record(call)
         reply = await answered(self._script(call), call)
+        self.note_answer(f"{call.method} {call.path}", reply.describe())
         if reply.hold:
             await asyncio.sleep(reply.hold)
         if reply.hangs_up and request.transport is not None:
             request.transport.abort()
-        raw, headers = reply.encoded()
-        return web.Response(status=reply.status, body=raw, headers=headers)
+        raw, given = reply.encoded()
+        return web.Response(status=reply.status, body=raw, headers=given)
 
     def _script(self, call: HttpCall) -> HttpScript:
         return self._scripts.get(f"{call.method} {call.path}") or self._scripts.get("*", _UNKNOWN)

@@ -80,7 +80,7 @@ class Percentile:
 def samples_needed(quantile: float, confidence: float = 0.95, misses: int = 0) -> int:
     """Returns how many independent trials bound the quantile if `misses` of them miss (for 0.95: 59, 93, 124, …)."""
     n = math.ceil(math.log(1 - confidence) / math.log(quantile))
-    while _binomial_cdf(misses, n, 1 - quantile) > 1 - confidence:
+    while at_most_chance(misses, n, 1 - quantile) > 1 - confidence:
         n += 1
     return n
 
@@ -92,12 +92,15 @@ def upper_bound(samples: list[float], quantile: float, confidence: float = 0.95)
     if n < needed:
         return Percentile(quantile, confidence, n, None, needed)
     misses = 0
-    while misses + 1 < n and _binomial_cdf(misses + 1, n, 1 - quantile) <= 1 - confidence:
+    while misses + 1 < n and at_most_chance(misses + 1, n, 1 - quantile) <= 1 - confidence:
         misses += 1
     return Percentile(quantile, confidence, n, ordered[n - 1 - misses], needed)
 
 
-def _binomial_cdf(k: int, n: int, p: float) -> float:
-    """Returns P(X ≤ k). Computed with logarithms: beyond some thousand samples the coefficients overflow a float."""
+def at_most_chance(k: int, n: int, p: float) -> float:
+    """Returns the chance of at most k misses in n trials, each of which misses with chance p.
+
+    Computed with logarithms: beyond some thousand samples the coefficients overflow a float.
+    """
     terms = (math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in range(k + 1))
     return math.fsum(math.exp(c + i * math.log(p) + (n - i) * math.log1p(-p)) for i, c in enumerate(terms))

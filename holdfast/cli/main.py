@@ -170,15 +170,16 @@ def serve(
 
 @command(app, judges=True)
 @takes(
-    *("only", "sample", "drawn", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
+    *("only", "sample", "drawn", "by", "for_", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
     results=RESULTS / "mutants",
     jobs=1,
 )
 def mutants(options: RunOptions, keys: Keys = None, *, as_json: Json = False) -> None:
     """Run each deliberately broken server against the checks of its requirement: the kill matrix.
 
-    With --drawn N the servers are broken mechanically instead, by changes that no catalogue lists, and every check may
-    find them. The share that is killed is the suite's power of detection; exit 0 means 90 % or more.
+    With --drawn N the servers are broken mechanically instead, by changes that no catalogue lists, and every check and
+    walk may find them. The share that is killed is the power of detection; exit 0 means 90 % or more. --by walks asks
+    what walks find by themselves.
     """
     from holdfast.cli.mutants import kill_matrix
 

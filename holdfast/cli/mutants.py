@@ -6,13 +6,14 @@ import os
 import pkgutil
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast import rooms
-from holdfast.check.verifies import spec_of
+from holdfast.check.verifies import CheckSpec, spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
 from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.screen import screen
@@ -24,7 +25,7 @@ from holdfast.reports.result import Results
 from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
-from holdfast.run.options import RunOptions
+from holdfast.run.options import KilledBy, RunOptions
 from holdfast.run.selection import names_row
 from holdfast.run.stream import Reporter, Stream
 from holdfast.run.tokens import Tokens
@@ -55,7 +56,7 @@ def judge_mutants(
     chosen = [] if drawn else _choose(everyone, options)
     found, wanted = candidates(key, options) if drawn else (iter(()), 0)
     refuse_folder(options.results)
-    checks = _collect(key, options)
+    checks = _collect(key, replace(options, by=options.by if drawn else KilledBy.SUITE))
     folder = options.results or Path()
     stream = Stream(folder, [reporter] if reporter else [])
     matrix = (
@@ -108,23 +109,28 @@ def _named(name: str, mutant: str) -> bool:
 
 
 class _Collector(Handover):
-    """Takes the items that pytest collected instead of running them."""
+    """Takes the items that pytest collected instead of running them, as far as they may kill."""
 
-    def __init__(self, options: RunOptions) -> None:
+    def __init__(self, options: RunOptions, by: KilledBy) -> None:
         super().__init__(options)
+        self._by = by
         self.found: list[CollectedCheck] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             spec = spec_of(getattr(item, "function", None))
-            # A walk claims half of the catalogue: it would run against every mutant, to find what a check finds sooner.
-            if spec and not spec.walks:
+            if spec and self._may_kill(spec):
                 self.found.append(CollectedCheck(check_id(item), spec, params_of(item)))
+
+    def _may_kill(self, spec: CheckSpec) -> bool:
+        """Of a listed mutant no walk is asked: it claims half of the catalogue, and a check finds it sooner."""
+        return self._by is KilledBy.ALL or spec.walks == (self._by is KilledBy.WALKS)
 
 
 def _collect(key: str, options: RunOptions) -> list[CollectedCheck]:
     suite = rooms.folder("conformance")
-    collector = _Collector(RunOptions(target=key, seed=options.seed))
+    asked = RunOptions(target=key, seed=options.seed, walks=options.by is not KilledBy.SUITE)
+    collector = _Collector(asked, options.by)
     words = [
         str(suite / key),
         f"--rootdir={suite.parent}",
@@ -135,5 +141,6 @@ def _collect(key: str, options: RunOptions) -> list[CollectedCheck]:
     with undisturbed():
         code = pytest.main(words, plugins=[collector])
     if not collector.found:
-        raise CatalogueError(f"the suite of {key} can't be collected (pytest says {code})")
+        what = "walks" if options.by is KilledBy.WALKS else "suite"
+        raise CatalogueError(f"the {what} of {key} can't be collected (pytest says {code})")
     return collector.found

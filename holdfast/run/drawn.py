@@ -13,27 +13,30 @@ The rate of them that the suite kills is its power of detection. So a kill has t
    not.
 5. A mutant that has used up its check time (`--cap`) has survived, and says so.
 
-Whatever is a `CollectedCheck` takes part. Walks join by being handed over in `checks` beside those of the suite: their
-planned time puts them in the order, their verdict kills, their id stands in `by`.
+Walks take part like checks, behind those that are near the mutant; with `--by walks` they are alone. One that found
+something is not made short: which mutant it was is known already. Few run at a time, because a walk works as much as
+it waits.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from holdfast.check.walk.order import Order
 from holdfast.run.events import MutantPlan, PlanMade, Stillborn
 from holdfast.run.harness import Harness
 from holdfast.run.job import Job
 from holdfast.run.mutation import ALARMS, CLEAN, CollectedCheck, KillMatrix, Trial
-from holdfast.run.options import RunOptions
+from holdfast.run.options import KilledBy, RunOptions
 from holdfast.run.perform import Outcome
 from holdfast.run.scheduler import Scheduler
 from holdfast.run.stream import Stream
 from holdfast.run.tokens import Tokens
-from holdfast.spec.catalogue import Catalogue
+from holdfast.spec.catalogue import Catalogue, seconds
 from holdfast.spec.verdict import Verdict
 from holdfast.target.descriptor import Target
 
+WALKS_AT_ONCE = 4
 _CONFIRMING = 2
 _SHOWN = 5
 # How often a kill that could neither be confirmed nor refuted is tried again.
@@ -49,7 +52,9 @@ class Candidate:
     likely: Sequence[frozenset[str]] = ()
 
     def rank(self, check: CollectedCheck) -> int:
-        """How early the check has its turn: 0 comes first."""
+        """How early the check has its turn: 0 comes first. A walk, which is near everything, comes with the others."""
+        if check.spec.walks:
+            return len(self.likely)
         return next((place for place, rows in enumerate(self.likely) if rows & check.rows), len(self.likely))
 
 
@@ -111,6 +116,8 @@ class DrawnMatrix(KillMatrix):
         stream: Stream,
         tokens: Tokens | None = None,
     ) -> None:
+        if options.by is KilledBy.WALKS:
+            options = replace(options, overlap=WALKS_AT_ONCE)
         super().__init__(options, target, catalogue, (), checks, stream, tokens)
         self._candidates = candidates
         self._wanted = wanted
@@ -167,6 +174,16 @@ class DrawnMatrix(KillMatrix):
                 order = self._order_of(trial)
                 jobs += [self._job(check, trial.mutant.id, turn=turn) for turn, check in enumerate(order, 1)]
         return jobs
+
+    def _job(self, check: CollectedCheck, variant: str, repeat: int = 1, turn: int = 0) -> Job:
+        job = super()._job(check, variant, repeat, turn)
+        return replace(job, walk_order=self._walk_of(job)) if check.spec.walks else job
+
+    def _walk_of(self, job: Job) -> Order:
+        """As long as was asked for, else as in an ordinary run."""
+        if asked := self._options.for_:
+            return Order(seconds=seconds(asked), shrink=0.0)
+        return Order(seconds=job.planned, shrink=0.0, steps=job.spec.walk_steps)
 
     def _order_of(self, trial: DrawnTrial) -> list[CollectedCheck]:
         done = trial.met | self._false_alarms

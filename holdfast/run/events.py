@@ -174,11 +174,20 @@ class LongestCheck:
     planned_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class Alone:
+    """Checks that run one after the other when all others have ended, and the standing wait before them."""
+
+    checks: int = 0
+    settle_s: float = 0.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanMade(Event):
     """What the run promises: announced before the first check, reconciled after the last.
 
-    `narrowed` says by which options the run looks at less than the whole suite; empty for a whole run.
+    `narrowed` says by which options the run looks at less than the whole suite; empty for a whole run. `alone` is None
+    where every check may run beside others.
     """
 
     kind_of_event: ClassVar[str] = "plan"
@@ -190,6 +199,7 @@ class PlanMade(Event):
     planned_wall_s: float | None = None
     planned_sum_s: float | None = None
     longest_check: LongestCheck | None = None
+    alone: Alone | None = None
     left_out: list[LeftOut] = field(default_factory=list)
     narrowed: list[str] = field(default_factory=list)
     rows: list[RowPlan] = field(default_factory=list)
@@ -197,6 +207,18 @@ class PlanMade(Event):
     covered_violations: int = 0
     violations: int = 0
     stillborn: list[Stillborn] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunWaiting(Event):
+    """The run stands still, and this is why; `for_s` is None where nobody knows for how long.
+
+    The wait for a target that is slow to start comes before the run has begun, so it is shown and not written.
+    """
+
+    kind_of_event: ClassVar[str] = "run.waiting"
+    waiting_for: str = ""
+    for_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,6 +341,7 @@ KINDS: Mapping[str, type[Event]] = {
     for kind in (
         RunStarted,
         PlanMade,
+        RunWaiting,
         CheckStarted,
         CheckWaiting,
         CheckFinished,

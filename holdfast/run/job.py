@@ -16,6 +16,16 @@ from holdfast.target.descriptor import Target
 BUSY_BELOW = 2.5
 
 
+def planned_wait(spec: CheckSpec, timings: Timings, order: Order | None = None) -> float:
+    """The seconds that a check plans to wait with these timings; `order` is what a walk was asked for."""
+    return order.planned if order else timings.evaluate(spec.waits)
+
+
+def runs_alone(spec: CheckSpec, target: Target) -> bool:
+    """Whether the target has one deployment only and the check wants it for itself: alone, and after the others."""
+    return spec.isolation != "shared" and not target.startable
+
+
 @dataclass(frozen=True)
 class Job:
     """`variant` names the mutant that the check runs against, empty for the target itself.
@@ -39,7 +49,7 @@ class Job:
     @property
     def planned(self) -> float:
         """The seconds that the check plans to wait, at the scale of this run."""
-        return self.walk_order.planned if self.walk_order else self.timings.evaluate(self.spec.waits)
+        return planned_wait(self.spec, self.timings, self.walk_order)
 
     @property
     def urgency(self) -> float:
@@ -58,8 +68,7 @@ class Job:
 
     @property
     def needs_all(self) -> bool:
-        """The target has one deployment only and the check wants it for itself: alone, and after the others."""
-        return self.spec.isolation != "shared" and not self.target.startable
+        return runs_alone(self.spec, self.target)
 
     @property
     def wanted(self) -> Wanted:

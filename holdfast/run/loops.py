@@ -12,7 +12,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
         loop = _careful_loop()
     except ImportError:
         return asyncio.new_event_loop()
-    loop.set_exception_handler(_forget_handshakes)
+    loop.set_exception_handler(_forget_what_is_over)
     return loop
 
 
@@ -43,7 +43,14 @@ def _careful_loop() -> asyncio.AbstractEventLoop:
     return Loop()
 
 
-def _forget_handshakes(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Of a connection that is given up while it shakes hands uvloop leaves a future behind that nobody waits for."""
-    if "future" not in context or not isinstance(context.get("exception"), ssl.SSLError):
+def _forget_what_is_over(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Passes on what went wrong in the loop, but for two things that uvloop tells of connections nobody uses any more.
+
+    Of one that is given up while it shakes hands it leaves a future behind that nobody waits for. Of one that is closed
+    it still reads what has arrived, and may try to answer it.
+    """
+    error, transport = context.get("exception"), context.get("transport")
+    given_up = "future" in context and isinstance(error, ssl.SSLError)
+    closed = isinstance(error, RuntimeError) and transport is not None and transport.is_closing()
+    if not given_up and not closed:
         loop.default_exception_handler(context)

@@ -39,6 +39,12 @@ class WalkUntil(StrEnum):
     COVERED = "covered"
 
 
+class KilledBy(StrEnum):
+    ALL = "all"
+    SUITE = "suite"
+    WALKS = "walks"
+
+
 class FaultEngine(StrEnum):
     RELAY = "relay"
     TOXIPROXY = "toxiproxy"
@@ -93,6 +99,7 @@ class RunOptions:
     replay: Annotated[Path | None, Flag("perform the walk of this file instead of drawing one", "FILE")] = None
     sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N", 1)] = None
     drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N", 0)] = 0
+    by: Annotated[KilledBy, Flag("what may kill a drawn mutant: the suite, the walks or both")] = KilledBy.ALL
     cap: Annotated[str, Flag("the most check time that one drawn mutant gets", "TIME")] = "120m"
     all_checks: Annotated[bool, Flag("run every check against every mutant, to see what else kills it")] = False
 

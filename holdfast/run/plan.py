@@ -1,15 +1,15 @@
 """What a run answers for: which rows and parts, by which checks, and why the others stay out."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.check.verifies import CheckSpec, Claim
-from holdfast.run.events import DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
+from holdfast.run.events import Alone, DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
 from holdfast.run.lacks import Lack, lack, lacking_hook
+from holdfast.run.pace import Pace
 from holdfast.run.selection import Choice, PlanError, Selection
 from holdfast.spec.catalogue import Catalogue, Part, Requirement
-from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target
 
 NOT_SELECTED = "not selected"
@@ -177,20 +177,22 @@ def _validate(catalogue: Catalogue, checks: Mapping[str, CheckSpec]) -> None:
             raise PlanError(f"{id_} verifies a MUST and a SHOULD at once, so a failure would have two verdicts")
 
 
-def announced(plan: Plan, catalogue: Catalogue, timings: Timings, overlap: int) -> PlanMade:
+def announced(plan: Plan, catalogue: Catalogue, pace: Pace) -> PlanMade:
     """The plan as an event: announced before the run, reconciled after it."""
-    planned = {id_: timings.evaluate(spec.waits) for id_, spec in plan.checks.items()}
+    specs = list(plan.checks.values())
+    planned = {id_: pace.planned(spec) for id_, spec in plan.checks.items()}
     longest = max(planned, key=lambda id_: planned[id_], default=None)
-    total = sum(planned.values())
+    alone = len(pace.alone(specs))
     return PlanMade(
         requirements=len(plan.rows),
         parts=sum(len(parts) for parts in plan.rows.values()),
         checks=len(plan.checks),
-        overlap=overlap,
+        overlap=pace.overlap,
         faults=sum(1 for spec in plan.checks.values() if spec.isolation == "disruptive"),
-        planned_wall_s=round(max(planned.get(longest or "", 0.0), total / overlap), 1),
-        planned_sum_s=round(total, 1),
+        planned_wall_s=round(pace.wall(specs), 1),
+        planned_sum_s=round(pace.total(specs), 1),
         longest_check=LongestCheck(longest, round(planned[longest], 1)) if longest else None,
+        alone=Alone(alone, round(pace.settling(specs), 1)) if alone else None,
         left_out=plan.left_out,
         narrowed=plan.narrowed,
         rows=[_row_plan(catalogue, id_, parts, id_ in plan.known) for id_, parts in plan.rows.items()],
@@ -217,17 +219,17 @@ def _row_plan(catalogue: Catalogue, id_: str, parts: Sequence[PlannedPart], know
     )
 
 
-def within_budget(plan: Plan, planned: Callable[[CheckSpec], float], budget: float, overlap: int) -> Plan:
-    """Keep the most telling checks that fit: those that settle the most rows per planned second come first.
+def within_budget(plan: Plan, pace: Pace, budget: float) -> Plan:
+    """Keep the most telling checks that fit: those that decide the most rows per planned second come first.
 
-    Walks come last: they settle no row by themselves.
+    Walks come last: they decide no row by themselves.
     """
-    order = sorted(plan.checks.items(), key=lambda item: (item[1].walks, -len(item[1].claims) / (1 + planned(item[1]))))
+    order = sorted(plan.checks.items(), key=lambda item: (item[1].walks, -_told_a_second(item[1], pace)))
     gone: dict[str, str] = {}
-    spent = 0.0
+    kept: list[CheckSpec] = []
     for id_, spec in order:
-        if planned(spec) <= budget and spent + planned(spec) <= budget * overlap:
-            spent += planned(spec)
+        if pace.wall([*kept, spec]) <= budget:
+            kept.append(spec)
         else:
             gone[id_] = f"over the budget of {budget:g} s"
     walks = _walks(plan.checks)
@@ -240,3 +242,7 @@ def within_budget(plan: Plan, planned: Callable[[CheckSpec], float], budget: flo
         else:
             plan.rows[row] = left
     return plan
+
+
+def _told_a_second(spec: CheckSpec, pace: Pace) -> float:
+    return len(spec.claims) / (1 + pace.planned(spec))

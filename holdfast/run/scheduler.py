@@ -11,7 +11,7 @@ each other:
   many of them and a deployment that starts takes the processor from those that are being timed. Working ones need no
   door: their places are few already, and a full machine, where the loop seldom rests, would let two a second begin.
 - Alone. Checks that want the only deployment of a target for themselves run after all others, when the target has
-  forgotten them (`settle` of the catalogue).
+  forgotten them (`settle` of the catalogue, which `holdfast.run.pace` plans), and those that disturb it after the rest.
 
 Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
 taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is
@@ -35,7 +35,7 @@ from dataclasses import replace
 from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
 from holdfast.check.finding import NotObservable
-from holdfast.run.events import CheckFinished, CheckStarted, CheckWaiting
+from holdfast.run.events import CheckFinished, CheckStarted, CheckWaiting, RunWaiting
 from holdfast.run.job import Job
 from holdfast.run.known_failures import excuse, listed, reported
 from holdfast.run.perform import Outcome, Surroundings, decided_rows, perform
@@ -105,11 +105,19 @@ class Scheduler:
         self._untried = {_key(job) for job in overlapped}
         tasks = [self._tracked(job, self._overlapped(job)) for job in overlapped]
         await asyncio.gather(*tasks, return_exceptions=True)
-        alone = [job for job in rest if job.needs_all]
+        alone = sorted((job for job in rest if job.needs_all), key=lambda job: job.spec.isolation == "disruptive")
         if alone and tasks:
-            await asyncio.sleep(alone[0].timings.evaluate(alone[0].catalogue.settle))
+            await self._settle(alone)
         for job in alone:
             await self._alone(job)
+
+    async def _settle(self, alone: Sequence[Job]) -> None:
+        """Wait until the target has forgotten the checks before, and say so: nothing else happens meanwhile."""
+        seconds = alone[0].timings.evaluate(alone[0].catalogue.settle)
+        those = len({job.check for job in alone})
+        why = f"the target to forget the checks so far; {those} more run alone, one after the other"
+        self._stream.emit(RunWaiting(waiting_for=why, for_s=round(seconds, 1)))
+        await asyncio.sleep(seconds)
 
     async def _alone(self, job: Job) -> None:
         """A mutant's last check may be cancelled by its own verdict; the run goes on."""

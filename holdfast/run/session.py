@@ -10,6 +10,7 @@ owns the stream and the harness; `tokens` are what it shares with other runners,
   the audit and the last event, so a stream without a last event belongs to a run that was killed.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,11 +18,12 @@ from typing import Any
 from holdfast.check.verifies import CheckSpec
 from holdfast.run.announcement import run_started
 from holdfast.run.cost import cores, cpu_seconds
-from holdfast.run.events import Purpose, RunAudit, RunFinished
+from holdfast.run.events import Purpose, RunAudit, RunFinished, RunWaiting
 from holdfast.run.harness import Harness
 from holdfast.run.jobs import jobs_of
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
+from holdfast.run.pace import Pace
 from holdfast.run.perform import Outcome
 from holdfast.run.plan import Plan, announced, make_plan, within_budget
 from holdfast.run.selection import PlanError
@@ -32,6 +34,9 @@ from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import builtin
 from holdfast.spec.verdict import WORST_FIRST
 from holdfast.target.preflight import not_there
+
+# A target that takes longer than this to start is told of, so that nobody wonders at a silent screen.
+TELL_AFTER = 2.0
 
 
 class CannotRunError(Exception):
@@ -60,18 +65,23 @@ class CheckSession:
 
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
         """`checks` are those that were collected; the others were left out by the user too, by file or node id."""
-        options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
+        options = self.options
         others = {} if options.scenarios or options.walks else self._not_collected(checks)
         everything, left_out = {**others, **checks}, deselected | others.keys()
         whole = not (options.scenarios or options.walks)
         self._plan = make_plan(self.catalogue, self.target, everything, options.selection, left_out, whole=whole)
         if options.budget_s:
-            within_budget(self._plan, lambda spec: self.timings.evaluate(spec.waits), options.budget_s, overlap)
+            within_budget(self._plan, self._pace, options.budget_s)
         self._plan.narrowed = narrowed(options, left_out, budget=bool(self._plan.left_out))
         if not self._plan.rows:
             profile = self.target.profile
             raise PlanError(f"no requirement is left to run in profile {profile}; see holdfast requirements")
         return frozenset(self._plan.checks)
+
+    @property
+    def _pace(self) -> Pace:
+        options, overlap = self.options, self.options.overlap_at(self.target.time_scale)
+        return Pace(self.target, self.catalogue, self.timings, overlap, options.repeat, options.walk_order)
 
     def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:
         """The checks of the suite that were left out by file or node id."""
@@ -132,17 +142,24 @@ class CheckSession:
                 yield job.check
 
     def _start_once(self, harness: Harness) -> None:
+        slow = threading.Timer(TELL_AFTER, self._tell_slow_start)
+        slow.start()
         try:
             problem = harness.try_target(self.target, self.catalogue)
         except Exception as error:
             raise CannotRunError(f"{self.target.name} does not start: {error}") from error
+        finally:
+            slow.cancel()
+            slow.join()  # what it shows comes before all that is shown from here on
         if problem:
             raise CannotRunError(problem)
+
+    def _tell_slow_start(self) -> None:
+        self.stream.show(RunWaiting(waiting_for=f"{self.target.name} to be ready"))
 
     def _announce(self) -> None:
         options = self.options
         purpose: Purpose = "chaos" if options.scenarios else "walks" if options.walks else "conformance"
         self.stream.emit(run_started(options, self.target, self.catalogue, self.timings, purpose))
-        overlap = options.overlap_at(self.target.time_scale)
-        self.stream.emit(announced(self._plan, self.catalogue, self.timings, overlap))
+        self.stream.emit(announced(self._plan, self.catalogue, self._pace))
         self._announced = True

@@ -10,6 +10,8 @@ import struct
 import threading
 from collections.abc import Iterator
 
+import pytest
+
 from holdfast.run.loops import new_loop
 
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -75,3 +77,21 @@ def test_a_connection_that_is_reset_closes_nobody_elses_descriptor() -> None:
 
     with resetting() as port, contextlib.closing(new_loop()) as loop:
         assert all(loop.run_until_complete(run(port)))
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_only_what_a_closed_connection_runs_into_is_forgotten(closed: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
+        transport, _ = await loop.create_connection(asyncio.Protocol, *server.sockets[0].getsockname())
+        if closed:
+            transport.close()
+        told = {"message": "an error", "exception": RuntimeError("the handler is closed"), "transport": transport}
+        loop.call_exception_handler(told)
+        transport.close()
+        server.close()
+
+    with contextlib.closing(new_loop()) as loop:
+        loop.run_until_complete(run())
+    assert ("an error" in caplog.text) is not closed

@@ -10,7 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from holdfast.cli import main, mutants, run
-from holdfast.run.options import PYTEST_FLAGS, FaultEngine, Launcher, Level, RunOptions, options
+from holdfast.run.options import PYTEST_FLAGS, FaultEngine, KilledBy, Launcher, Level, RunOptions, options
 from holdfast.target.descriptor import TargetError
 
 COMMANDS = get_command(main.app).commands  # type: ignore[attr-defined]  # a group of them
@@ -59,6 +59,12 @@ def test_a_command_line_becomes_the_record(monkeypatch: pytest.MonkeyPatch) -> N
 def test_drawn_mutants_are_a_number_and_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = taken(monkeypatch, "mutants", "admission", "--drawn", "5", "--seed", "3", "--cap", "90s")
     assert (asked.drawn, asked.seed, asked.cap_s) == (5, 3, 90.0)
+
+
+def test_drawn_mutants_are_killed_by_everything_or_by_walks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = taken(monkeypatch, "mutants", "admission", "--drawn", "5", "--by", "walks", "--for", "40s")
+    assert (asked.by, asked.for_) == (KilledBy.WALKS, "40s")
+    assert taken(monkeypatch, "mutants", "admission", "--drawn", "5").by is KilledBy.ALL
 
 
 def test_without_flags_the_record_keeps_its_own_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

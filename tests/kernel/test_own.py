@@ -8,6 +8,7 @@ import pytest
 from holdfast.check.verifies import CheckSpec, Claim, spec_of, verifies
 from holdfast.cli import init
 from holdfast.cli.explain import explain
+from holdfast.run.pace import Pace
 from holdfast.run.plan import announced, make_plan
 from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.capability import Capability
@@ -215,7 +216,7 @@ def test_a_check_that_needs_an_undeclared_hook_is_our_mistake(tmp_path: Path) ->
 def test_the_document_and_the_note_on_load_are_announced(tmp_path: Path) -> None:
     jobs, found = catalogue(tmp_path), target(tmp_path, '[cluster]\nnames = "x"\n')
     plan = make_plan(jobs, found, {}, Selection())
-    (row,) = announced(plan, jobs, found.timings(jobs), 1).rows
+    (row,) = announced(plan, jobs, Pace(found, jobs, found.timings(jobs), 1)).rows
     assert row.document
     assert (row.document.title, row.document.path, row.load) == (
         "Jobs of everybody",

@@ -3,10 +3,11 @@ import dataclasses
 import pytest
 
 from holdfast.check.verifies import CheckSpec, Claim
-from holdfast.run.events import LeftOut, LongestCheck
+from holdfast.run.events import Alone, LeftOut, LongestCheck
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import Level, RunOptions
-from holdfast.run.plan import NOT_SELECTED, announced, make_plan, within_budget
+from holdfast.run.pace import Pace
+from holdfast.run.plan import NOT_SELECTED, Plan, announced, make_plan, within_budget
 from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, builtin_path, load
@@ -16,8 +17,20 @@ ADMISSION = builtin("admission")
 REFERENCE = load(builtin_path("admission"))
 
 
-def check(*claims: Claim, waits: str = "0", settings: dict[str, str] | None = None) -> CheckSpec:
-    return CheckSpec(lambda: None, list(claims), waits=waits, settings=settings or {})
+# Somebody else starts it, so there is one deployment, and no other for a check that wants its own.
+STANDING = dataclasses.replace(
+    REFERENCE, nodes=tuple(dataclasses.replace(node, start=None) for node in REFERENCE.nodes)
+)
+
+
+def check(
+    *claims: Claim, waits: str = "0", settings: dict[str, str] | None = None, isolation: str = "shared"
+) -> CheckSpec:
+    return CheckSpec(lambda: None, list(claims), waits=waits, settings=settings or {}, isolation=isolation)
+
+
+def pace(target: Target, repeat: int = 1) -> Pace:
+    return Pace(target, ADMISSION, target.timings(ADMISSION), 24, repeat)
 
 
 def planned(target: Target, **checks: CheckSpec) -> dict[str, list[tuple[str, str | None]]]:
@@ -65,8 +78,7 @@ def test_a_claim_that_fits_no_row_is_our_mistake(claims: list[Claim], complaint:
 def test_a_budget_keeps_the_short_checks_and_says_what_it_left_out() -> None:
     checks = {"short": check(Claim("AD-RATE-03")), "long": check(Claim("AD-RATE-01"), waits="2*rate_lock")}
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
-    timings = REFERENCE.timings(ADMISSION)
-    within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
+    within_budget(plan, pace(REFERENCE), 10)
     assert list(plan.checks) == ["short"]
     assert list(plan.rows) == ["AD-RATE-03"]
     assert [left.id for left in plan.left_out] == ["long"]
@@ -75,8 +87,7 @@ def test_a_budget_keeps_the_short_checks_and_says_what_it_left_out() -> None:
 def test_a_row_of_which_the_budget_keeps_some_checks_says_what_is_left_out() -> None:
     checks = {"short": check(Claim("AD-RATE-03")), "long": check(Claim("AD-RATE-03"), waits="2*rate_lock")}
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03",)))
-    timings = REFERENCE.timings(ADMISSION)
-    within_budget(plan, lambda spec: timings.evaluate(spec.waits), 10, 24)
+    within_budget(plan, pace(REFERENCE), 10)
     (part,) = plan.rows["AD-RATE-03"]
     assert part.checks == ("short",)
     assert part.left_out == (LeftOut("long", "over the budget of 10 s"),)
@@ -113,7 +124,7 @@ def test_a_budget_is_for_the_checks_of_rows_first_and_a_walk_without_room_leaves
     checks = {"walk": walk(Claim("AD-RATE-03"), Claim("AD-RATE-01")), "own": check(Claim("AD-RATE-03"), waits="grace")}
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection())
     planned = REFERENCE.timings(ADMISSION).evaluate("grace")
-    within_budget(plan, lambda _spec: planned, planned, 1)
+    within_budget(plan, dataclasses.replace(pace(REFERENCE), overlap=1), planned)
     assert list(plan.checks) == ["own"]
     assert [left.id for left in plan.left_out] == ["walk"]
     assert plan.rows["AD-RATE-03"][0].left_out == ()
@@ -171,6 +182,39 @@ def test_the_announced_plan_names_the_longest_check_and_the_sum() -> None:
         "b": check(Claim("AD-RATE-01"), waits="rate_lock/2"),
     }
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
-    fields = announced(plan, ADMISSION, REFERENCE.timings(ADMISSION), 24)
+    fields = announced(plan, ADMISSION, pace(REFERENCE))
     assert fields.longest_check == LongestCheck("a", 12.0)
     assert fields.planned_sum_s == 18.0
+
+
+def plan_of_two(target: Target) -> Plan:
+    checks = {
+        "beside": check(Claim("AD-RATE-03"), waits="rate_window"),
+        "alone": check(Claim("AD-RATE-01"), waits="rate_lock/2", isolation="quiet"),
+    }
+    return make_plan(ADMISSION, target, checks, Selection(only=("AD-RATE-03", "AD-RATE-01")))
+
+
+def test_what_runs_alone_and_the_wait_before_it_are_in_the_plan() -> None:
+    fields = announced(plan_of_two(STANDING), ADMISSION, pace(STANDING))
+    settle = STANDING.timings(ADMISSION).evaluate(ADMISSION.settle)
+    assert fields.alone == Alone(1, round(settle, 1))
+    assert fields.planned_wall_s == pytest.approx(12.0 + settle + 6.0)
+
+
+def test_where_every_check_can_have_a_deployment_of_its_own_none_runs_alone() -> None:
+    fields = announced(plan_of_two(REFERENCE), ADMISSION, pace(REFERENCE))
+    assert (fields.alone, fields.planned_wall_s) == (None, 12.0)
+
+
+def test_repeats_of_a_check_overlap_unless_it_runs_alone() -> None:
+    fields = announced(plan_of_two(STANDING), ADMISSION, pace(STANDING, repeat=48))
+    settle = STANDING.timings(ADMISSION).evaluate(ADMISSION.settle)
+    assert fields.planned_wall_s == pytest.approx(2 * 12.0 + settle + 48 * 6.0)
+    assert fields.planned_sum_s == pytest.approx(48 * 18.0)
+
+
+def test_a_budget_counts_what_stands_still_and_what_runs_alone() -> None:
+    plan = plan_of_two(STANDING)
+    within_budget(plan, pace(STANDING), 12.5)
+    assert list(plan.checks) == ["alone"], "the wait between both would not fit"

@@ -48,6 +48,14 @@ def test_a_deadly_mutant_is_killed_and_one_that_never_starts_is_counted_apart(tm
     assert "detection power 100.0% (2 of 2 drawn mutants killed, goal 90%)" in text
 
 
+def test_walks_alone_kill_what_a_client_sees_at_once(tmp_path: Path) -> None:
+    name = drawn("lua/version_gating/build_current", "return refuse(facts, 'VERSION_MISMATCH') is dropped")
+    code, results, text = matrix(tmp_path, "--only", name, "--by", "walks")
+    (mutant,) = results["mutants"]
+    assert (code, mutant["status"]) == (0, "killed"), text
+    assert all("/test_walk.py::" in check for check in mutant["by"]), text
+
+
 def test_another_mutant_is_drawn_for_one_that_never_starts_and_time_is_capped(tmp_path: Path) -> None:
     seed = first_of_a_seed(*STILLBORN)
     _, results, text = matrix(tmp_path, "--drawn", "1", "--seed", str(seed), "--cap", "1s")

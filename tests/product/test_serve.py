@@ -81,8 +81,14 @@ def test_a_clean_server_passes_with_the_profile_that_its_descriptor_declares(tmp
     with served(tmp_path, "--nodes", nodes) as descriptor:
         ended = run(tmp_path, "--target", descriptor, only=STANDING_TOGETHER)
     assert ended.code == 0, ended.text
-    assert ended.results()["profile"] == "store"
+    results = ended.results()
+    assert results["profile"] == "store"
     assert set(ended.verdicts().values()) <= {"pass", "partial"}
+    # AD-OBS-01 reads whole logs, so it waits until the others are forgotten: told in the plan and when it comes.
+    alone, (wait,) = results["plan"]["alone"], results["waits"]
+    assert wait["for_s"] == alone["settle_s"] > 0
+    assert f" {alone['checks']} of them alone after settling for {wait['for_s']} s," in ended.out
+    assert f"\nwaiting {wait['for_s']} s for the target to forget the checks so far" in ended.out
 
 
 def test_an_unknown_mutant_is_refused_in_one_sentence(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from holdfast.reports.finding import WIDTH, render_finding, transcript_lines
 from holdfast.reports.terminal import Terminal
 from holdfast.reports.text import as_json, between, cut, seconds, visible
-from holdfast.run.events import CheckWaiting, Event
+from holdfast.run.events import Alone, CheckWaiting, Event, RunWaiting
 from tests.reports.streams import (
     EVIDENCE,
     RATE,
@@ -172,6 +172,29 @@ def test_the_live_screen_shows_what_each_check_waits_for() -> None:
     assert "the window to roll" in text
     assert "5.0 s left" in text
     assert "3.0 s / 12.0 s" in text
+
+
+SETTLING = RunWaiting(at=3.0, waiting_for="the target to forget the checks so far", for_s=15.2)
+
+
+def test_a_wait_of_the_whole_run_counts_down_on_the_live_screen_until_a_check_starts() -> None:
+    events = [started(), plan(row("AD-RATE-03", part(1, [RATE]))), SETTLING]
+    assert "  14.2 s left: the target to forget the checks so far" in screen(events, now=4.0)
+    assert "to forget" not in screen([*events, begun(RATE, at=18.2)], now=19.0)
+
+
+def test_a_wait_of_the_whole_run_is_a_line_of_the_log_and_in_the_plan() -> None:
+    planned = plan(row("AD-RATE-03", part(1, [RATE])), alone=Alone(1, 15.2))
+    text = shown([started(), planned, SETTLING, begun(RATE), finished(RATE), ended(0)])
+    assert "plan: 1 requirement, 1 check, 24 at a time, 1 of them alone after settling for 15.2 s, 0 faults" in text
+    assert "\nwaiting 15.2 s for the target to forget the checks so far\n  pass " in text
+    assert "(planned 20.0 s), stood still 15.2 s, checks" in text
+
+
+def test_a_target_that_is_slow_to_start_is_told_before_the_run_begins() -> None:
+    slow = RunWaiting(waiting_for="mine to be ready")
+    text = shown([slow, *small_run()])
+    assert text == f"waiting for mine to be ready\n{SMALL_RUN}"
 
 
 def test_the_live_screen_shows_eight_checks_and_counts_the_rest() -> None:

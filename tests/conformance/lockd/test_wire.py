@@ -132,3 +132,10 @@ def test_a_transcript_shows_lists_as_a_reader_needs_them() -> None:
     assert _answer(200, {"endpoints": []}).describe() == "200 endpoints: none"
     entry = {"backend_hash": "island", "endpoints": ["https://h:1"]}
     assert _answer(200, {"backends": [entry]}).describe() == "200 backends: island (https://h:1)"
+
+
+def test_what_is_expected_is_written_as_what_is_seen() -> None:
+    for body in ({"granted": True}, {"endpoints": ["https://h:1", "https://h:2"]}, {"term": 7}):
+        assert wire.ok(**body).describe() == _answer(200, body).describe()
+    refusal = wire.refused("tc_term_stale", leader_endpoint="https://h:1")
+    assert refusal.describe() == "tc_term_stale leader_endpoint=https://h:1"
