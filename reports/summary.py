@@ -276,6 +276,7 @@ def _walks(document: Json) -> Iterator[str]:
                 f"{f', {cut_short} cut short' if cut_short else ''}: {walk['pairs']} of "
                 f"{count(walk['pairs_goal'], 'pair')} reached, {count(walk['triples'], 'triple')}"
             )
+            yield from (f"  differs  {visible(each)}" for each in walk["differences"])
             if document["purpose"] == "walks":
                 yield from (f"  never reached  {visible(pair)}" for pair in walk["never"])
 

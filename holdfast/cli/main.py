@@ -136,7 +136,20 @@ def chaos(
 
 @command(app, judges=True)
 @takes(
-    *("target", "seed", "steps", "for_", "until", "replay", "stress", "time_scale", "profile", "only", "violate"),
+    *(
+        "target",
+        "against",
+        "seed",
+        "steps",
+        "for_",
+        "until",
+        "replay",
+        "stress",
+        "time_scale",
+        "profile",
+        "only",
+        "violate",
+    ),
     *("results", "launcher", "redis_url"),
     results=RESULTS / "walks",
 )

@@ -31,6 +31,7 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
@@ -198,18 +199,22 @@ class Scheduler:
         )
         leased: list[Deployment] = []
 
-        async def lease() -> Deployment:
+        async def lease(job: Job = job) -> Deployment:
             leased.append(await self._deployments.lease(job.wanted, job.target, job.timings))
             return leased[-1]
 
+        other = job.on_the_other if job.against else None
         try:
-            await lease()
+            around = self._surroundings(job, await lease(), lease)
+            beside = self._surroundings(other, await lease(other), partial(lease, other)) if other else None
         except NotObservable as hidden:
+            await self._give_back(leased)
             return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden), blocked_by=hidden.blocks)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
+            await self._give_back(leased)
             return Outcome.error(attempt, f"the deployment did not start: {error}")
         try:
-            outcome = await perform(job, attempt, self._surroundings(job, leased[0], lease))
+            outcome = await perform(job, attempt, around, beside)
         finally:
             trouble = await asyncio.shield(self._give_back(leased))
         if not trouble or outcome.verdict is Verdict.ERROR:

@@ -25,6 +25,7 @@ from holdfast.check.evidence import WalkSeen
 from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
+from holdfast.check.walk.against import Both, Lockstep
 from holdfast.check.walk.coverage import Coverage
 from holdfast.check.walk.draw import Drawer
 from holdfast.check.walk.order import STEPS, Order
@@ -89,6 +90,7 @@ class Walks:
         self._tally = _Tally()
         self._clock = Clock(sleep=T.sleep)
         self._until = time.monotonic()
+        self._differences: dict[str, None] = {}
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
@@ -105,6 +107,9 @@ class Walks:
         `begin` makes the ground for one walk; with one walker there is never more than one at a time. `goal` is false
         for walks that are too few to be held to a share of the pairs.
         """
+        if self._context.lends is not None:
+            await self._context.lends.lend(begin)
+            return
         replay = self.order.replay
         if replay is not None:
             await self._replay(begin, replay)
@@ -152,13 +157,13 @@ class Walks:
         """Performs one walk; returns whether it could begin, because the next one could not either."""
         try:
             ground = await begin()
+            play, world = await self._play(ground)
         except Inconclusive as undecided:
             self._tally.not_begun = undecided
             self._tally.cut_short(str(undecided))
             return False
         self.coverage.goal = ground.model.goal()
-        play = self._play(ground)
-        drawer = Drawer(ground.model, ground.world, self.coverage, draws)
+        drawer = Drawer(ground.model, world, self.coverage, draws)
         self._tally.walks += 1
         found = await self._performed(play, play.draw(drawer, steps, until))
         self._tally.add(play)
@@ -166,8 +171,7 @@ class Walks:
         return True
 
     async def _again(self, begin: Begin, steps: Sequence[Step]) -> Found | None:
-        ground = await begin()
-        play = self._play(ground)
+        play, _ = await self._play(await begin())
         found = await self._performed(play, play.repeat(steps))
         if self.order.replay is not None:
             self._tally.add(play)
@@ -184,7 +188,7 @@ class Walks:
             self._tally.cut_short(str(undecided))
         finally:
             with contextlib.suppress(Exception):  # what is left open on the target says nothing about the walk
-                await play.world.close()
+                await play.close()
         return None
 
     def _unless_the_machine(self, play: Play[Any], broken: Broken) -> Found | None:
@@ -195,8 +199,18 @@ class Walks:
             return None
         return Found(tuple(play.steps), broken, tuple(play.story))
 
-    def _play(self, ground: Ground[S]) -> Play[S]:
-        return Play(ground.model, ground.world, Possible(ground.model, [ground.start]), self._clock)
+    async def _play(self, ground: Ground[Any]) -> tuple[Play[Any], World]:
+        """Returns the walk on this ground, and the world as draws see it; with a second target the walk is on both."""
+        play = _alone(ground, self._clock)
+        if (beside := self._context.beside) is None:
+            return play, ground.world
+        try:
+            there = _alone(await beside.begin(), self._clock)
+        except BaseException:
+            await play.close()
+            raise
+        both = Lockstep(**vars(play), there=there, name=beside.name, differences=self._differences)
+        return both, Both(both, there)
 
     async def _shrink(self, found: Found, begin: Begin, walkers: int) -> Shrunk:
         async def ground() -> Ground[Any]:
@@ -236,6 +250,8 @@ class Walks:
             replay=replay.to_json() if replay else None,
             tries=shrunk.tries if shrunk else 0,
             failures=shrunk.failures if shrunk else 0,
+            against=context.beside.name if context.beside else "",
+            differences=list(self._differences),
         )
         rows = shrunk.found.broken.rows if shrunk else tuple(tally.judged)
         context.decided = tuple(dict.fromkeys(row.partition("#")[0] for row in rows))
@@ -253,6 +269,8 @@ class Walks:
             why += f", which did not fail again in {shrunk.tries} tries"
         if broken.rules:
             why += f"; broken: {'; '.join(dict.fromkeys(rule.expected for rule in broken.rules))}"
+        if broken.beside:
+            why += f"; {broken.beside}"
         return Finding(broken.expected, broken.seen, why, late=broken.late)
 
     def _insist_on_coverage(self, *, goal: bool) -> None:
@@ -264,6 +282,10 @@ class Walks:
             self._context.decided = ()
             reached = f"{len(coverage.reached)} of {len(coverage.goal)} pairs"
             raise Inconclusive(f"the walks reached {reached}, {self.order.goal:.0%} were the goal")
+
+
+def _alone(ground: Ground[S], clock: Clock) -> Play[S]:
+    return Play(ground.model, ground.world, Possible(ground.model, [ground.start]), clock)
 
 
 def _usual(context: Context) -> Order:
