@@ -142,6 +142,7 @@ def chaos(
     *(
         "target",
         "wait",
+        "against",
         "seed",
         "steps",
         "for_",
