@@ -124,10 +124,13 @@ class Acceptance:
         if call.intent.type == STOP:
             await self.node.store.request_stop(call.intent.session_id, self.stop_event(call))
             return Accepted(True, call.intent.session_id, call.intent.correlation_id)
-        candidates = self.node.keys.candidates(call.intent)
-        session = {**call.record(), "bucket": self.node.keys.bucket(call.intent)}
-        session["idemKey"] = self.node.keys.current(call.intent)
+        key, candidates = self.keys_of(call)
+        session = {**call.record(), "bucket": self.node.keys.bucket(call.intent), "idemKey": key}
         return await self.node.store.accept(candidates, session, self.start_event(call))
+
+    def keys_of(self, call: Call) -> tuple[str, list[str]]:
+        """Returns the key of a new session, and those under which a known one is looked up."""
+        return self.node.keys.current(call.intent), self.node.keys.candidates(call.intent)
 
     def start_event(self, call: Call) -> Record:
         """Returns the StartSessionEvent (3.1 step 5), which names all that a worker needs."""

@@ -140,7 +140,8 @@ class World(shared.World):
 
     async def snapshot(self) -> list[Any]:
         """Returns all that a refused request must leave as it is."""
-        names = sorted(name for kind in ("session:*", "idem:*", "lease:*") for name in await self.redis("KEYS", kind))
+        kinds = ("session:*", "idem:*", "lease:*")
+        names = sorted([name for kind in kinds for name in await self.redis("KEYS", kind)])
         hashes = [await self.redis("HGETALL", name) for name in names if name.startswith("session:")]
         runs, bus = await self.redis("HGETALL", "fake:runs"), await self.redis("XRANGE", "bus:session", "-", "+")
         return [names, hashes, runs, bus]

@@ -13,7 +13,7 @@ local function renew_session(facts)
   end
   if #lost == 0 then
     change_session(facts.sessionId, {leaseExpiresAtMs = whole(milliseconds(facts) + limits.leaseTtlMs)}, facts)
-    write('PEXPIRE', mapping_key(session.idemKey), whole(limits.idemTtlMs))
+    keep_mapping(session)
   end
   return {lost = lost, ended = false}
 end
