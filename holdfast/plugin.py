@@ -25,7 +25,7 @@ from holdfast.run.options import PYTEST_FLAGS, Option, RunOptions, options
 from holdfast.run.perform import Outcome
 from holdfast.run.selection import PlanError
 from holdfast.run.stream import Reporter
-from holdfast.run.suite import SCENARIOS, WALKS
+from holdfast.run.suite import SCENARIOS
 from holdfast.spec.catalogue import CatalogueError
 from holdfast.spec.verdict import Verdict
 from holdfast.target.descriptor import TargetError
@@ -131,13 +131,11 @@ def _one_sentence() -> Iterator[None]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Scenarios and walks are beside the suite and no part of it: they run when they are asked for."""
+    """Scenarios are beside the suite and no part of it: they run when they are asked for."""
     if "conformance" not in collection_path.parts:
         return None
     asked = _asked(config)
     if collection_path.name == "test_random.py" and not asked.random:
-        return True
-    if collection_path.name == WALKS and not asked.walks:
         return True
     return True if collection_path.name == SCENARIOS and not asked.scenarios else None
 

@@ -210,9 +210,9 @@ class Fold:
         status, why = self._status(row, part)
         mine = [check for check in checks.values() if place in check.verifies or _promised(check, part, status)]
         said = {check.check: verdict for check in mine if (verdict := check.on(row)) is not None}
-        if mine and not said and status is None:
+        if mine and not said and status is None and not part.left_out:
             return Part(part, Verdict.INCONCLUSIVE, NOT_REACHED, [check.check for check in mine])
-        verdict = _fold_checks(list(said.values()), status, part)
+        verdict = _fold_checks(_without_lifting(mine, said), status, part)
         if verdict is Verdict.PASS and part.known:
             verdict = Verdict.FIXED
         worst = _headline([check for check in mine if said.get(check.check) is verdict])
@@ -234,6 +234,16 @@ def _fold_checks(verdicts: list[Verdict], status: Verdict | None, part: PartPlan
     if Verdict.PASS in applying and (part.left_out or Verdict.NOT_OBSERVABLE in applying):
         applying = [Verdict.PARTIAL, *(each for each in applying if each is not Verdict.NOT_OBSERVABLE)]
     return fold([*applying, status] if status else applying)
+
+
+def _without_lifting(checks: list[CheckResult], said: dict[str, Verdict]) -> list[Verdict]:
+    """Returns what was said, without the passes of walks where a check of the part's own has spoken.
+
+    A walk that held saw some of what the part demands, so it does not make up for what a check could not see.
+    """
+    own = [said[check.check] for check in checks if check.check in said and not check.walks]
+    by_walks = [said[check.check] for check in checks if check.check in said and check.walks]
+    return [*own, *(verdict for verdict in by_walks if verdict is not Verdict.PASS)] if own else by_walks
 
 
 def _gaps(part: PartPlan, checks: list[CheckResult]) -> Iterator[str]:

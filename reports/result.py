@@ -5,7 +5,7 @@ document and nothing else, so a report can be made again from the file alone.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from holdfast.check.verifies import Claim
@@ -59,6 +59,16 @@ class CheckResult:
             return None
         # A walk may break a MUST and a SHOULD with one step; for the SHOULD that is a warning.
         return Verdict.WARN if self.verdict is Verdict.FAIL and row.level != "MUST" else self.verdict
+
+    @property
+    def walks(self) -> bool:
+        """Whether it performs walks, which decide some of the rows that they verify, or none."""
+        return self.deciding is not None and self.deciding.decided is not None
+
+    @property
+    def homeless(self) -> bool:
+        """Whether its verdict is about no row at all, so that no row shows it."""
+        return self.deciding is not None and self.deciding.decided == []
 
     @property
     def unsafe(self) -> bool:
@@ -188,9 +198,20 @@ class Results:
     @property
     def exit(self) -> int:
         """The exit code that the rows, or the mutants, call for; an interrupted run has not judged everything."""
-        code = self.matrix.exit(self.plan) if self.matrix else exit_code(row.verdict for row in self.rows)
+        code = self.matrix.exit(self.plan) if self.matrix else exit_code(self._verdicts())
         broken_off = self.end is None or bool(self.end.interrupted)
         return 2 if code == 0 and broken_off else code
+
+    def _verdicts(self) -> Iterator[Verdict]:
+        """Yields the verdicts of the rows, and of walks that came to no row what must not be lost.
+
+        In a run of the suite every row has checks of its own, so a walk that could not judge takes nothing from it.
+        """
+        yield from (row.verdict for row in self.rows)
+        lost = {Verdict.ERROR, Verdict.FAIL}
+        if self.run.purpose == "walks":
+            lost.add(Verdict.INCONCLUSIVE)
+        yield from (check.verdict for check in self.checks if check.homeless and check.verdict in lost)
 
     @property
     def decided(self) -> int:

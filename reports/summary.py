@@ -103,9 +103,17 @@ def outcome_line(document: Json) -> str:
         said.append(f"{count(open_rows, 'row')} could not be judged")
     if blind := summary["not-observable"]:
         said.append(f"{count(blind, 'row')} could not be observed: add what is missing, or list it in [not_offered]")
+    said += [f"a check of walks ended as {verdict}" for verdict in lost_walks(document)]
     if document["interrupted"]:
         said.append("the run did not reach its end")
     return ", ".join(said) or _all_well(summary)
+
+
+def lost_walks(document: Json) -> list[str]:
+    """Returns the verdicts of walks that no row shows, because they came to none; those that count for nothing not."""
+    finals = [check["attempts"][-1] for check in document["checks"] if check["attempts"]]
+    counts = {Verdict.ERROR, Verdict.FAIL, *([Verdict.INCONCLUSIVE] if document["purpose"] == "walks" else [])}
+    return [attempt["verdict"] for attempt in finals if attempt["decided"] == [] and attempt["verdict"] in counts]
 
 
 def _of_mutants(got: Json) -> Iterator[str]:
@@ -268,6 +276,7 @@ def _walks(document: Json) -> Iterator[str]:
                 f"{f', {cut_short} cut short' if cut_short else ''}: {walk['pairs']} of "
                 f"{count(walk['pairs_goal'], 'pair')} reached, {count(walk['triples'], 'triple')}"
             )
+            yield from (f"  differs  {visible(each)}" for each in walk["differences"])
             if document["purpose"] == "walks":
                 yield from (f"  never reached  {visible(pair)}" for pair in walk["never"])
 

@@ -1,5 +1,6 @@
 """Walks over the model of the spec (`walks/`): commands drawn from a seed, everything compared after each step."""
 
+from holdfast.check.finding import NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.check.walk.campaign import Ground, Walks
@@ -76,6 +77,7 @@ ROWS = (
 async def test_whatever_users_and_operators_do_leaves_what_the_model_says(
     admission: Admission, walks: Walks, T: SpecTime
 ) -> None:
+    _leave_users_to_the_others(admission, walks)
     shown = _shown(admission)
     keys = admission.keys() if Capability.REDIS in shown else None
     sight = Sight(
@@ -99,6 +101,7 @@ async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
     admission: Admission, walks: Walks, T: SpecTime
 ) -> None:
     """One walk at a time on a deployment of its own: nodes are killed and started again, gauges are exact."""
+    _leave_users_to_the_others(admission, walks)
     keys = admission.keys() if Capability.REDIS in _shown(admission) else None
     sight = Sight(nodes=2, records=keys is not None, gauges=True, kills=True, cancels=_cancels(admission))
 
@@ -112,6 +115,12 @@ async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
         return not metrics.total("session_active_current") and not metrics.total("queue_depth_current")
 
     await walks.run(begin, walkers=1, goal=False)
+
+
+def _leave_users_to_the_others(admission: Admission, walks: Walks) -> None:
+    """Beside other checks a walk would use up the descriptor's list of users; a run of walks alone may."""
+    if walks.short and not admission.identities.minted:
+        raise NotObservable("[credentials] auth_secret", "walks beside other checks need users of their own")
 
 
 def _shown(admission: Admission) -> frozenset[str]:

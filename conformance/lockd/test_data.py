@@ -204,7 +204,7 @@ async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime
     second = await lockd.member(late, nowhere(1), node)
     await lockd.kill(node)
     await T.sleep_until(lockd.moment_of(first.expires_at), T.clock_slack, "the early lease to run out")
-    await lockd.restart(node)
+    await lockd.restart(node, owner="TC-DATA-05")  # a node that can't start on what it has stored has not kept it
 
     seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
     if seen.wall * 1000 > second.expires_at:
@@ -239,7 +239,7 @@ async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None
         expect({name: found[key].get(name) for name in wanted}, wanted, why=f"the lease object {when} the restart")
         demand((NAMESPACE, REGISTRY) in found, f"an object {NAMESPACE}/{REGISTRY} {when} the restart", _keys(found))
         if when == "before":
-            await lockd.restart(node)
+            await lockd.restart(node, owner="TC-DATA-05")
 
 
 @verifies("TC-DATA-06", isolation="disruptive", nodes=2, waits="2*rm_listed_max")

@@ -17,9 +17,8 @@ from holdfast.conformance.lockd.judge import demand_none, no_other_leader, same_
 from holdfast.conformance.lockd.spy import Call, Spy, spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, spy_leader, spy_members, stepped_down
 from holdfast.conformance.lockd.views import two_leaders
-from holdfast.conformance.lockd.wire import Leader, ok, refused
+from holdfast.conformance.lockd.wire import Leader, refused
 from holdfast.conformance.shared.stub import Reply
-from holdfast.conformance.shared.wire import moment
 
 # The terms that spies report; a leader that lost its quorum may ask for its old, lower term again.
 LOW, HIGH = 7, 1000
@@ -214,62 +213,6 @@ async def test_terms_rise_with_every_change(lockd: Lockd, T: SpecTime) -> None:
         leader, _ = await lockd.agreed(*nodes, above=previous.term)
         if rivals := lockd.views.rivals():
             raise two_leaders(*rivals)
-
-
-@verifies("TC-ELECT-05", isolation="quiet", nodes=1, waits="3*lease_settled_max")
-async def test_a_voter_protects_the_live_lease(lockd: Lockd, T: SpecTime) -> None:
-    node, (spy,) = await spy_leader(lockd, 1000)
-    ttl, me = int(T.leader_ttl * 1000), lockd.url(node)
-    for request, legal in (
-        (wire.acquire("x", me, 999, ttl), refused("tc_term_stale")),
-        (wire.acquire("x", me, 1001, ttl), refused("tc_lease_active", leader_endpoint=spy.endpoint)),
-        (wire.renew("x", 1000, ttl), refused("tc_lease_active")),
-        (wire.renew(spy.node_id, 999, ttl), refused("tc_term_stale")),
-    ):
-        expect(await lockd.call(request, node=node), legal, why=request.describe())
-        seen = await lockd.leader(node)
-        expect(seen, ok(leader_id=spy.node_id, leader_endpoint=spy.endpoint, term=1000), why="the live lease")
-    answer = await lockd.call(wire.renew(spy.node_id, 1000, ttl), node=node)
-    expect(answer, ok(renewed=True), why="control: the holder at its term")
-
-
-@verifies("TC-ELECT-05", isolation="quiet", nodes=1, waits="3*lease_settled_max + 2*probe_lease_ttl")
-async def test_after_expiry_only_a_higher_term_is_granted(lockd: Lockd, T: SpecTime) -> None:
-    node, _ = await leaderless(lockd)
-    ttl, me, term = int(T.probe_lease_ttl * 1000), lockd.url(node), 4000
-    await lockd.vote("c", term, ttl, node)
-    renewed = await lockd.call(wire.renew("c", term, ttl), node=node)
-    with lockd.context.arranging("TC-ELECT-05"):
-        expect(renewed, ok(renewed=True), why="the renewal of a vote")
-    await T.sleep_until(lockd.moment_of(renewed.expires_at), T.clock_slack, "the lease to lapse")
-    # The node's own candidacies at term + 1 pass through its slot, and then the refusal is that of their term.
-    answer = await lockd.call(wire.renew("c", term, ttl), node=node)
-    expect(answer, refused("tc_lease_active"), refused("tc_term_stale"), why="a renewal of a lapsed lease")
-
-    async def not_again() -> None:
-        answer = await lockd.call(wire.acquire("y", me, term, ttl), node=node)
-        expect(answer, refused("tc_term_stale"), refused("tc_lease_active"), why="the same term after expiry")
-
-    await lockd.throughout(not_again, T.probe_lease_ttl, "the same term after expiry")
-    await lockd.vote("y", term + 1000, ttl, node)
-
-
-@verifies("TC-ELECT-06", isolation="quiet", nodes=1, waits="3*lease_settled_max")
-async def test_a_grant_states_the_lease_and_repeats(lockd: Lockd, T: SpecTime) -> None:
-    node, _ = await leaderless(lockd)
-    ttl, me = int(T.probe_lease_ttl * 1000), lockd.url(node)
-    first = await lockd.vote("c", 5000, ttl, node)
-    expect(first, ok(granted=True, leader_id="c", leader_endpoint=me, term=5000), why="the grant")
-    expiry = lockd.moment_of(first.expires_at)
-    T.at_least("probe_lease_ttl", since=moment(first), seen=expiry, tolerance="clock_slack", what="the granted lease")
-    T.at_most("probe_lease_ttl", since=moment(first), seen=expiry, tolerance="clock_slack", what="the granted lease")
-    await T.sleep(T.probe_lease_ttl / 10, "a later expiry to differ by more than a millisecond")
-    again = await lockd.call(wire.acquire("c", me, 5000, ttl), node=node)
-    if again.received > first.sent + T.probe_lease_ttl:
-        raise Inconclusive("the repeated call came after the lease")
-    expect(again, ok(granted=True), why="the same candidate at the same term")
-    extended = again.expires_at > first.expires_at
-    demand(extended, f"an expires_at after {first.expires_at}, that of the first grant", again.describe())
 
 
 @verifies("TC-ELECT-07", isolation="quiet", nodes=1, waits="5*lease_settled_max")

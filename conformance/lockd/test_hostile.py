@@ -136,3 +136,17 @@ async def test_a_huge_body_is_refused_or_served_as_a_whole(lockd: Lockd) -> None
     elif answer.answered and not 400 <= answer.status < 500:
         raise Finding(["4xx, a cut connection, or a member"], answer.describe(), "a body of ten megabytes")
     expect(names(await lockd.members(node, "TC-DATA-04")), before, why="the list after the huge body")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1)
+async def test_half_a_character_is_refused_or_served(lockd: Lockd) -> None:
+    """JSON can spell half a character, UTF-8 can't: whatever a node makes of it, it goes on to serve its lists."""
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    body = f'{{"self_endpoint": "{nowhere(1)}/\\ud800"}}'.encode()
+    request = Request("POST", wire.ANNOUNCE, headers={"Content-Type": "application/json"})
+    answer = await lockd.call(request, server, node=node, data=body)
+    legal = answer.ok or 400 <= answer.status < 500
+    demand(legal, "200, or a refusal with a 4xx", answer.describe(), "an endpoint with half a character")
+    expect(await lockd.call(wire.members(), node=node), ok(), why="the member list afterwards")
+    await lockd.leave_as(server, node)
+    await lockd.member(server, nowhere(1), node)

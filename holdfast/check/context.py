@@ -17,7 +17,7 @@ import asyncio
 import bisect
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar
@@ -29,6 +29,7 @@ from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSe
 from holdfast.check.finding import ArrangementFailed, Inconclusive, Unsafe
 from holdfast.check.transcript import Secrets, Transcript
 from holdfast.check.verifies import CheckSpec
+from holdfast.check.walk.against import Beside
 from holdfast.check.walk.order import Order
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
@@ -74,6 +75,9 @@ class Context:
     # What the run asks of its walks; without it a check of walks does what it usually does.
     walk_order: Order | None = None
     walk: WalkSeen | None = None
+    # A second target that takes the same walks, or what this one lends to the walks of another.
+    beside: Beside | None = None
+    lends: Beside | None = None
     # The rows that the check's verdict is about; None for all that it claims.
     decided: tuple[str, ...] | None = None
     # Set by the driver where the target's state lapses unless the target itself is on time, as leases do. Then an
@@ -81,6 +85,11 @@ class Context:
     lapses: bool = False
     # Says which stub of the suite was so late that a node may have given it up; empty if none was.
     late_stub: str = ""
+
+    async def perform_check(self, params: Mapping[str, Any]) -> None:
+        """Runs the check with what it asks for; `params` are what pytest parametrized."""
+        provided: dict[str, Any] = {name: await self.get(kind) for name, kind in self.spec.provided().items()}
+        await self.spec.function(**provided, **params)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

@@ -65,7 +65,8 @@ class WalkSeen:
     """What the walks of a check reached: `pairs` of `pairs_goal`, those `never` reached, and what they found.
 
     `judged` says how often a rule of each row was held up to the target. `replay` is the walk that broke one, as the
-    file that repeats it; `tries` and `failures` tell how often it was performed again and failed.
+    file that repeats it; `tries` and `failures` tell how often it was performed again and failed. `against` is the
+    target that took the same walks, `differences` what the model allows and the two did differently.
     """
 
     walks: int = 0
@@ -81,6 +82,8 @@ class WalkSeen:
     replay: dict[str, Any] | None = None
     tries: int = 0
     failures: int = 0
+    against: str = ""
+    differences: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

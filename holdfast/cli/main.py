@@ -67,6 +67,7 @@ RESULTS = Path("holdfast-results")
 @command(app, judges=True)
 @takes(
     "target",
+    "wait",
     "catalogue",
     "time_scale",
     "profile",
@@ -101,6 +102,7 @@ def run(
 @takes(
     *(
         "target",
+        "wait",
         "engine",
         "seed",
         "random",
@@ -117,7 +119,8 @@ def run(
 def chaos(
     options: RunOptions,
     what: Annotated[
-        list[str] | None, typer.Argument(help="specs, then scenarios of them (C3 C7); all of every spec if left out")
+        list[str] | None,
+        typer.Argument(metavar="SPEC", help="specs, then scenarios of them (C3 C7); all of every spec if left out"),
     ] = None,
     *,
     as_json: Json = False,
@@ -136,7 +139,21 @@ def chaos(
 
 @command(app, judges=True)
 @takes(
-    *("target", "seed", "steps", "for_", "until", "replay", "stress", "time_scale", "profile", "only", "violate"),
+    *(
+        "target",
+        "wait",
+        "against",
+        "seed",
+        "steps",
+        "for_",
+        "until",
+        "replay",
+        "stress",
+        "time_scale",
+        "profile",
+        "only",
+        "violate",
+    ),
     *("results", "launcher", "redis_url"),
     results=RESULTS / "walks",
 )
@@ -158,9 +175,18 @@ def serve(
     options: RunOptions,
     key: Key,
     nodes: Annotated[
-        str, typer.Option(help="how many nodes: 3, or by role api=2,worker=1; as many as the built-in target has")
+        str,
+        typer.Option(
+            metavar="N", help="how many nodes: 3, or by role api=2,worker=1; as many as the built-in target has"
+        ),
     ] = "",
-    descriptor: Annotated[Path | None, typer.Option(help="write the descriptor to this file too")] = None,
+    descriptor: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="write the descriptor here once all nodes are ready, instead of printing it; removed at the end",
+        ),
+    ] = None,
 ) -> None:
     """Start the reference servers of a spec and print the descriptor that points the suite at them."""
     from holdfast.cli.serve import serve as start
@@ -192,7 +218,7 @@ def init(
         str, typer.Argument(help="the spec that your server implements", metavar="SPEC", autocompletion=specs)
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="file to write; standard output if left out")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="file to write; standard output if left out")
     ] = None,
 ) -> None:
     """Write a commented descriptor to fill in for your own server."""
@@ -209,8 +235,10 @@ def init(
 
 
 @command(app, judges=True)
+@takes("wait")
 def doctor(
-    target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
+    options: RunOptions,
+    target: Annotated[Path | None, typer.Argument(metavar="FILE", help="descriptor of the target")] = None,
     disruptive: Annotated[
         bool, typer.Option("--disruptive", help="also try kill, pause, restart, and hooks that write or give work")
     ] = False,
@@ -224,7 +252,7 @@ def doctor(
     if target is not None:
         from holdfast.cli.doctor import examine
 
-        raise typer.Exit(examine(target, disruptive=disruptive))
+        raise typer.Exit(examine(target, disruptive=disruptive, wait=options.wait))
     if not install:
         raise TargetError("name a descriptor to try, or a tool to --install")
 
@@ -256,7 +284,7 @@ def explain(
 
 
 @command(app, judges=True)
-def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="results folder of a run")]) -> None:
     """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
     from holdfast.reports.files import anything_happened, write_all
     from holdfast.reports.index import INDEX, rewrite, specs_in

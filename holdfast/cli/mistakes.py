@@ -58,6 +58,7 @@ def scenario_names(key: str) -> list[str]:
 def _refuse_walk_mistakes(key: str, options: RunOptions) -> None:
     if not (rooms.folder("conformance") / key / WALKS).is_file():
         raise CatalogueError(f"{key}: no model to walk over yet")
+    options.read_against(options.read_target())
     order = options.walk_order
     if order and order.replay and order.replay.spec != key:
         raise ReplayError(f"{options.replay}: a walk of {order.replay.spec}, not of {key}")

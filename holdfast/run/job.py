@@ -1,7 +1,7 @@
 """One check to run: what the scheduler is handed, and what it hands to `perform`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
@@ -45,6 +45,14 @@ class Job:
     command: str = ""
     turn: int = 0
     walk_order: Order | None = None
+    # A second target that takes the same walks.
+    against: Target | None = None
+
+    @property
+    def on_the_other(self) -> "Job":
+        """The same check on the second target, or on the same one if there is none."""
+        other = self.against or self.target
+        return replace(self, target=other, timings=other.timings(self.catalogue), variant="", against=None)
 
     @property
     def planned(self) -> float:
@@ -58,8 +66,11 @@ class Job:
 
     @property
     def deadline(self) -> float:
-        """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work."""
-        return 1.5 * self.planned + 10
+        """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work.
+
+        To that comes one silence for as long as the target states that it may keep silent.
+        """
+        return 1.5 * self.planned + 10 + max(self.target.windows.values(), default=0.0)
 
     @property
     def weight(self) -> int:

@@ -22,7 +22,7 @@ SEEDS_APART = 1000
 CARRIED = {
     "run": ("seed", "profile", "launcher", "redis_url", "time_scale", "stranger"),
     "chaos": ("seed", "launcher", "time_scale", "stranger"),
-    "walk": ("seed", "profile", "launcher", "redis_url", "time_scale", "violate"),
+    "walk": ("seed", "profile", "launcher", "redis_url", "time_scale", "violate", "against"),
 }
 
 
@@ -47,6 +47,7 @@ def jobs_of(
             seed=options.seed * SEEDS_APART + repeat,
             command=repeat_command(spec, options, target),
             walk_order=options.walk_order if spec.walks else None,
+            against=options.read_against(target) if spec.walks else None,
         )
         for repeat in range(1, options.repeat + 1)
         for id_, spec in plan.checks.items()

@@ -1,6 +1,7 @@
 """Known failures: listed in the descriptor with a reason and an expiry, so that a run stays green without lying."""
 
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import replace
 
 from holdfast.check.verifies import CheckSpec
@@ -12,8 +13,9 @@ from holdfast.target.descriptor import KnownFailure, Target
 _EXCUSABLE = frozenset({Verdict.FAIL, Verdict.WARN})
 
 
-def listed(spec: CheckSpec, target: Target) -> KnownFailure | None:
-    for claim in spec.claims:
+def listed(spec: CheckSpec, target: Target, decided: Collection[str] | None = None) -> KnownFailure | None:
+    """Returns the entry that a check falls under: of all rows that it verifies, or of those that it `decided`."""
+    for claim in (claim for claim in spec.claims if decided is None or claim.id in decided):
         for entry in target.known_failures:
             if entry.id == claim.id and entry.part in (None, claim.part):
                 return entry

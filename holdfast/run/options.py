@@ -8,7 +8,7 @@ line is handed the record itself.
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,6 +63,9 @@ class Flag:
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     target: Annotated[str | None, Flag("descriptor of the target, or the key of a built-in one", "FILE")] = None
+    wait: Annotated[
+        str | None, Flag("wait this long for the descriptor, and for its URLs to answer, e.g. 30s", "TIME")
+    ] = None
     catalogue: Annotated[str | None, Flag("insist on this version of the catalogue", "VERSION")] = None
     time_scale: Annotated[float | None, Flag("1 = the spec's own time", "X")] = None
     profile: Annotated[str | None, Flag("wire, store, control or full instead of the descriptor's", "NAME")] = None
@@ -97,6 +100,9 @@ class RunOptions:
     for_: Annotated[str | None, Flag("walk for this long, e.g. 5m", "TIME")] = None
     until: Annotated[WalkUntil | None, Flag("end the walks when every pair was reached")] = None
     replay: Annotated[Path | None, Flag("perform the walk of this file instead of drawing one", "FILE")] = None
+    against: Annotated[
+        str | None, Flag("walk this target beside it, step by step: `reference` or a descriptor", "TARGET")
+    ] = None
     sample: Annotated[int | None, Flag("only N of the mutants, drawn with --seed", "N", 1)] = None
     drawn: Annotated[int, Flag("N mutants drawn with --seed from the reference instead of the listed ones", "N", 0)] = 0
     by: Annotated[KilledBy, Flag("what may kill a drawn mutant: the suite, the walks or both")] = KilledBy.ALL
@@ -149,6 +155,16 @@ class RunOptions:
         target = load(_descriptor(self.target or spec or "")).at_scale(self.time_scale).with_profile(self.profile)
         target = target.with_setting("violate", self.violate) if self.violate else target
         return estranged(target, self.stranger)
+
+    def read_against(self, target: Target) -> Target | None:
+        """The second target that walks are to take, by the name that was given, so that both can be told apart."""
+        if self.against is None:
+            return None
+        file = builtin_path(target.spec) if self.against == "reference" else _descriptor(self.against)
+        other = load(file).at_scale(self.time_scale).with_profile(self.profile)
+        if other.spec != target.spec:
+            raise TargetError(f"--against {self.against}: a target of {other.spec}, not of {target.spec}")
+        return replace(other, name=self.against)
 
 
 PYTEST_FLAGS = (

@@ -38,6 +38,7 @@ from holdfast.check.finding import (
     NotObservable,
 )
 from holdfast.check.transcript import shortened
+from holdfast.run.beside import lending
 from holdfast.run.job import Job
 from holdfast.spec.verdict import Kind, Verdict
 from holdfast.target.deployment import Deployment
@@ -110,11 +111,24 @@ class Outcome:
         return cls(Verdict.ERROR, attempt, reason)
 
 
-async def perform(job: Job, attempt: int, around: Surroundings) -> Outcome:
+def decided_rows(job: Job, outcome: Outcome) -> tuple[str, ...] | None:
+    """Returns the rows that an outcome is about; None for all that the check claims.
+
+    A walk that could not judge, for whatever reason, has decided none: each row has checks of its own.
+    """
+    if not job.spec.walks:
+        return outcome.decided
+    return outcome.decided or () if outcome.verdict in (Verdict.PASS, *_BLAMED) else ()
+
+
+async def perform(job: Job, attempt: int, around: Surroundings, beside: Surroundings | None = None) -> Outcome:
+    """`beside` is where the job's second target runs, if it has one."""
     context = _context(job, attempt, around)
+    second = _context(job.on_the_other, attempt, beside) if beside else None
     started = time.monotonic()
     try:
-        judged = await _judge(context, job)
+        async with lending(context, second, job.params):
+            judged = await _judge(context, job)
         judged = _excuse_if_we_stood_still(judged, context, started)
         judged = _excuse_if_a_stub_was_late(judged, context)
         judged = _excuse_if_overloaded(judged, context, started)
@@ -287,8 +301,7 @@ def _name_deaths(judged: Judged, context: Context) -> Judged:
 
 async def _run(context: Context, params: Mapping[str, Any]) -> None:
     context.acts.begin()
-    provided: dict[str, Any] = {name: await context.get(kind) for name, kind in context.spec.provided().items()}
-    await context.spec.function(**provided, **params)
+    await context.perform_check(params)
 
 
 async def _within(limit: float, context: Context, work: Coroutine[Any, Any, None]) -> None:

@@ -33,6 +33,10 @@ class PlannedPart:
         kept = tuple(check for check in self.checks if check not in mine)
         return replace(self, checks=kept, left_out=(*self.left_out, *left))
 
+    def without_gaps(self, walks: frozenset[str]) -> "PlannedPart":
+        """Returns the part without what it says about walks that were left out: its own checks look at all of it."""
+        return replace(self, left_out=tuple(left for left in self.left_out if left.id not in walks))
+
     def announced(self) -> PartPlan:
         return PartPlan(
             part=self.part.number,
@@ -69,16 +73,21 @@ def make_plan(
     """`checks` are all checks of the suite by id; `deselected` those that the user left out by name.
 
     Of a row that any chosen check looks at, all parts are answered for: what was left out makes it `partial`. Without
-    `whole` the checks do not claim to cover the catalogue: only what they look at is answered for.
+    `whole` the checks do not claim to cover the catalogue: only what they look at is answered for. A walk is one more
+    look beside a row's own checks, so a run that names rows does without walks, and a walk that is left out leaves no
+    gap.
     """
     _validate(catalogue, checks)
     selection.check(catalogue, checks)
     choice = selection.among(checks)
+    if whole:
+        checks = {id_: spec for id_, spec in checks.items() if not spec.walks or choice.takes_walk(id_)}
     inside = {id_: spec for id_, spec in checks.items() if spec.needs(catalogue) <= target.in_profile()}
     lacks = {id_: found for id_, spec in inside.items() if (found := _lack(spec, target, catalogue))}
     unchosen = dict.fromkeys(deselected, NOT_SELECTED)
     plan = Plan(known=frozenset(entry.id for entry in target.known_failures if entry.part is None))
     by_claim = _by_claim(inside)
+    walks = _walks(checks)
     for row in catalogue:
         if not choice.takes(row):
             continue
@@ -89,10 +98,15 @@ def make_plan(
         if (deselected or not whole) and not any(set(part.checks) - deselected for part in parts):
             continue
         if parts:
-            plan.rows[row.id] = [part.without(unchosen | _unasked(choice, row, part)) for part in parts]
+            gone = [part.without(unchosen | _unasked(choice, row, part)) for part in parts]
+            plan.rows[row.id] = [part.without_gaps(walks) for part in gone]
     wanted = {check for parts in plan.rows.values() for part in parts for check in part.checks}
     plan.checks = {id_: spec for id_, spec in checks.items() if id_ in wanted}
     return plan
+
+
+def _walks(checks: Mapping[str, CheckSpec]) -> frozenset[str]:
+    return frozenset(id_ for id_, spec in checks.items() if spec.walks)
 
 
 def _unasked(choice: Choice, row: Requirement, part: PlannedPart) -> dict[str, str]:
@@ -206,8 +220,11 @@ def _row_plan(catalogue: Catalogue, id_: str, parts: Sequence[PlannedPart], know
 
 
 def within_budget(plan: Plan, pace: Pace, budget: float) -> Plan:
-    """Keep the most telling checks that fit: those that decide the most rows per planned second come first."""
-    order = sorted(plan.checks.items(), key=lambda item: -len(item[1].claims) / (1 + pace.planned(item[1])))
+    """Keep the most telling checks that fit: those that decide the most rows per planned second come first.
+
+    Walks come last: they decide no row by themselves.
+    """
+    order = sorted(plan.checks.items(), key=lambda item: (item[1].walks, -_told_a_second(item[1], pace)))
     gone: dict[str, str] = {}
     kept: list[CheckSpec] = []
     for id_, spec in order:
@@ -215,12 +232,17 @@ def within_budget(plan: Plan, pace: Pace, budget: float) -> Plan:
             kept.append(spec)
         else:
             gone[id_] = f"over the budget of {budget:g} s"
+    walks = _walks(plan.checks)
     plan.left_out += [LeftOut(id_, reason) for id_, reason in gone.items()]
     plan.checks = {id_: spec for id_, spec in plan.checks.items() if id_ not in gone}
     for row, parts in list(plan.rows.items()):
-        left = [part.without(gone) for part in parts]
-        if any(part.checks for part in parts) and not any(part.checks for part in left):
+        left = [part.without(gone).without_gaps(walks) for part in parts]
+        if any(part.checks for part in parts) and not any(set(part.checks) - walks for part in left):
             del plan.rows[row]  # none of its checks fits, so the run does not answer for it
         else:
             plan.rows[row] = left
     return plan
+
+
+def _told_a_second(spec: CheckSpec, pace: Pace) -> float:
+    return len(spec.claims) / (1 + pace.planned(spec))

@@ -31,6 +31,7 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.check.answer_timeout import AnswerTimeout
 from holdfast.check.audit import Audit
@@ -38,7 +39,7 @@ from holdfast.check.finding import NotObservable
 from holdfast.run.events import CheckFinished, CheckStarted, CheckWaiting, RunWaiting
 from holdfast.run.job import Job
 from holdfast.run.known_failures import excuse, listed, reported
-from holdfast.run.perform import Outcome, Surroundings, perform
+from holdfast.run.perform import Outcome, Surroundings, decided_rows, perform
 from holdfast.run.stream import Stream
 from holdfast.run.tokens import URGENCY, OwnTokens, Tokens
 from holdfast.spec.verdict import Verdict
@@ -198,18 +199,22 @@ class Scheduler:
         )
         leased: list[Deployment] = []
 
-        async def lease() -> Deployment:
+        async def lease(job: Job = job) -> Deployment:
             leased.append(await self._deployments.lease(job.wanted, job.target, job.timings))
             return leased[-1]
 
+        other = job.on_the_other if job.against else None
         try:
-            await lease()
+            around = self._surroundings(job, await lease(), lease)
+            beside = self._surroundings(other, await lease(other), partial(lease, other)) if other else None
         except NotObservable as hidden:
+            await self._give_back(leased)
             return Outcome(Verdict.NOT_OBSERVABLE, attempt, str(hidden), blocked_by=hidden.blocks)
         except Exception as error:  # noqa: BLE001 - a deployment that does not start is a verdict, not a crash
+            await self._give_back(leased)
             return Outcome.error(attempt, f"the deployment did not start: {error}")
         try:
-            outcome = await perform(job, attempt, self._surroundings(job, leased[0], lease))
+            outcome = await perform(job, attempt, around, beside)
         finally:
             trouble = await asyncio.shield(self._give_back(leased))
         if not trouble or outcome.verdict is Verdict.ERROR:
@@ -238,7 +243,8 @@ class Scheduler:
         return Surroundings(deployment, lease, self._audit, answer_timeout, say_waiting)
 
     def _report(self, job: Job, outcome: Outcome, *, final: bool) -> None:
-        entry = listed(job.spec, job.target)
+        decided = decided_rows(job, outcome)
+        entry = listed(job.spec, job.target, decided)
         outcome = excuse(outcome, entry, dt.datetime.now(dt.UTC).date())
         evidence = outcome.evidence
         self._stream.emit(
@@ -269,7 +275,7 @@ class Scheduler:
                 faults=list(evidence.faults),
                 steps=list(evidence.steps),
                 walk=evidence.walk,
-                decided=None if outcome.decided is None else list(outcome.decided),
+                decided=None if decided is None else list(decided),
                 command=job.command,
                 known=reported(entry),
             )

@@ -70,6 +70,10 @@ class Choice:
             return False
         return not self._names or row.id in self._claimed or any(_names_row(name, row) for name in self._names)
 
+    def takes_walk(self, id_: str) -> bool:
+        """Whether a walk takes part: it looks at half of the catalogue, so among named rows only if it is named too."""
+        return not self._names or id_ in self._checks
+
     def left_out(self, row: Requirement, part: Part, checks: Iterable[str]) -> list[str]:
         """The checks of this part that were not asked for."""
         mine = [name for name in self._names if _names_row(name, row)]

@@ -84,10 +84,9 @@ class CheckSession:
         return Pace(self.target, self.catalogue, self.timings, overlap, options.repeat, options.walk_order)
 
     def _not_collected(self, checks: Mapping[str, CheckSpec]) -> dict[str, CheckSpec]:
-        """The checks of the suite that were left out by file or node id; walks run when they are asked for."""
+        """The checks of the suite that were left out by file or node id."""
         collected = {id_.partition("[")[0] for id_ in checks}
-        suite = {id_: spec for id_, spec in checks_of(self.target.spec).items() if not spec.walks}
-        return {id_: spec for id_, spec in suite.items() if id_ not in collected}
+        return {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
 
     def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         """The ids of checks as all their repeats have ended."""

@@ -1,14 +1,15 @@
+import dataclasses
 import datetime as dt
 
 import pytest
 
-from holdfast.check.verifies import Claim
+from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.reports.model import fold_events
 from holdfast.run.events import CheckFinished, PartPlan, PlanMade, RowPlan
-from holdfast.run.known_failures import excuse
+from holdfast.run.known_failures import excuse, listed
 from holdfast.run.perform import Outcome
 from holdfast.spec.verdict import Verdict
-from holdfast.target.descriptor import KnownFailure
+from holdfast.target.descriptor import KnownFailure, builtin_path, load
 
 ROW = "AD-X-01"
 TODAY = dt.date(2026, 11, 16)
@@ -53,3 +54,11 @@ def test_a_listed_row_that_fails_in_one_part_is_known() -> None:
 def test_a_listed_part_is_fixed_on_its_own() -> None:
     assert row(known_row=False, known_part=True, verdicts=("pass", "pass")) == "fixed"
     assert row(known_row=False, known_part=False, verdicts=("pass", "pass")) == "pass"
+
+
+def test_a_walk_falls_under_an_entry_only_where_it_decided_that_row() -> None:
+    target = dataclasses.replace(load(builtin_path("admission")), known_failures=(ENTRY,))
+    walk = CheckSpec(lambda: None, [Claim(ROW), Claim("AD-X-02")], walk_steps=60)
+    assert listed(walk, target, (ROW,)) is ENTRY
+    assert listed(walk, target, ("AD-X-02",)) is None
+    assert listed(walk, target, ()) is None

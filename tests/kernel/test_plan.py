@@ -93,6 +93,44 @@ def test_a_row_of_which_the_budget_keeps_some_checks_says_what_is_left_out() -> 
     assert part.left_out == (LeftOut("long", "over the budget of 10 s"),)
 
 
+def walk(*claims: Claim, needs: frozenset[str] = frozenset({"wire"})) -> CheckSpec:
+    return dataclasses.replace(check(*claims, waits="grace"), walk_steps=60, further_needs=needs)
+
+
+def test_a_walk_takes_part_in_a_whole_run_beside_the_checks_of_its_rows() -> None:
+    checks = {"own": check(Claim("AD-RATE-03")), "walk": walk(Claim("AD-RATE-03"), Claim("AD-RATE-01"))}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection())
+    assert list(plan.checks) == ["own", "walk"]
+    assert plan.rows["AD-RATE-03"][0].checks == ("own", "walk")
+
+
+def test_a_run_that_names_rows_does_without_walks_unless_it_names_one() -> None:
+    checks = {"own": check(Claim("AD-RATE-03")), "x/test_walk.py::test_w": walk(Claim("AD-RATE-03"))}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("AD-RATE-03",)))
+    assert (list(plan.checks), plan.rows["AD-RATE-03"][0].left_out) == (["own"], ())
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection(only=("test_w",)))
+    assert list(plan.checks) == ["x/test_walk.py::test_w"]
+
+
+def test_a_walk_that_is_not_selected_or_can_not_run_leaves_no_gap() -> None:
+    checks = {"own": check(Claim("AD-RATE-03")), "walk": walk(Claim("AD-RATE-03"), needs=frozenset({"clock"}))}
+    blind = dataclasses.replace(REFERENCE, settings={})
+    for target, deselected in ((REFERENCE, frozenset({"walk"})), (blind, frozenset[str]())):
+        (part,) = make_plan(ADMISSION, target, checks, Selection(), deselected).rows["AD-RATE-03"]
+        assert (part.checks, part.left_out) == (("own",), ())
+
+
+def test_a_budget_is_for_the_checks_of_rows_first_and_a_walk_without_room_leaves_no_gap() -> None:
+    checks = {"walk": walk(Claim("AD-RATE-03"), Claim("AD-RATE-01")), "own": check(Claim("AD-RATE-03"), waits="grace")}
+    plan = make_plan(ADMISSION, REFERENCE, checks, Selection())
+    planned = REFERENCE.timings(ADMISSION).evaluate("grace")
+    within_budget(plan, dataclasses.replace(pace(REFERENCE), overlap=1), planned)
+    assert list(plan.checks) == ["own"]
+    assert [left.id for left in plan.left_out] == ["walk"]
+    assert plan.rows["AD-RATE-03"][0].left_out == ()
+    assert "AD-RATE-01" not in plan.rows
+
+
 def test_a_row_with_one_chosen_check_answers_for_all_its_parts() -> None:
     checks = {"a": check(Claim("AD-RECON-09")), "b": check(Claim("AD-RECON-09", 2)), "c": check(Claim("AD-RATE-03"))}
     plan = make_plan(ADMISSION, REFERENCE, checks, Selection(), frozenset({"b", "c"}))

@@ -44,12 +44,30 @@ def test_a_walk_finds_a_broken_server_and_the_file_it_leaves_finds_it_again(
     assert clean == 0
 
 
+def test_a_walk_beside_the_reference_says_who_agrees_with_whom(tmp_path: Path) -> None:
+    mutant, row = "AD-RECON-07/1", "AD-RECON-07"
+    words = ["--against", "reference", "--seed", "1", "--for", "30s"]
+    code, results = walk(tmp_path / "broken", *words, "--violate", mutant)
+    (finding,) = [each["finding"] for each in results["requirements"] if each["id"] == row]
+    assert code == 1
+    assert "two against one: reference and the model agree (reference answered " in finding["reason"]
+    assert any(line.lstrip().startswith("beside") for line in finding["walk"]["story"])
+    clean, results = walk(tmp_path / "clean", *words[:4], "--for", "10s")
+    assert clean == 0
+    assert {each["against"] for check in results["checks"] for each in _walks(check)} == {"reference"}
+
+
+def _walks(check: dict[str, Any]) -> list[dict[str, Any]]:
+    return [attempt["walk"] for attempt in check["attempts"]]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["admission", "--for", "0s"], "--for 0s: nothing fits into that"),
         (["admission", "--steps", "0"], "--steps 0: must be at least 1"),
         (["admission", "--replay", "nowhere.json"], "nowhere.json"),
+        (["admission", "--against", "lockd"], "--against lockd: a target of lockd, not of admission"),
     ],
 )
 def test_a_mistake_is_a_sentence_and_exit_2(tmp_path: Path, words: list[str], says: str) -> None:

@@ -7,7 +7,8 @@ from jsonschema import Draft202012Validator
 
 import holdfast.reports
 from holdfast.reports.model import StreamError, fold_events
-from holdfast.run.events import CheckWaiting, Event, LeftOut
+from holdfast.reports.summary import outcome_line
+from holdfast.run.events import CheckWaiting, Event, LeftOut, RunFinished
 from holdfast.spec.verdict import Kind, Verdict
 from tests.reports.streams import (
     DRAIN,
@@ -207,6 +208,54 @@ def test_a_check_may_fail_a_part_that_the_plan_thought_out_of_sight_but_never_pa
     places = (("AD-RATE-03", 1), ("AD-RATE-03", 2))
     assert only_row(*announced, finished(RATE, "pass", *places), ended())["verdict"] == "partial"
     assert only_row(*announced, finished(RATE, "fail", *places), ended(1))["verdict"] == "fail"
+
+
+WALK = "conformance/admission/test_walk.py::test_whatever_users_do"
+
+
+def with_a_walk(own: str, walk: str, decided: list[str], **more: Any) -> dict[str, Any]:
+    """A row with a check of its own and a walk, both finished."""
+    place = ("AD-RATE-03", 1)
+    both = plan(row("AD-RATE-03", part(1, [RATE, WALK], **more)))
+    said = [finished(RATE, own, place), finished(WALK, walk, place, decided=decided)]
+    return folded(started(), both, *said, RunFinished(at=7.0, wall_s=7.0))
+
+
+@pytest.mark.parametrize(
+    ("own", "walk", "decided", "verdict", "code"),
+    [
+        ("pass", "pass", ["AD-RATE-03"], "pass", 0),
+        ("pass", "fail", ["AD-RATE-03"], "fail", 1),
+        ("pass", "fail", ["AD-OBS-01"], "pass", 0),
+        ("pass", "inconclusive", [], "pass", 0),
+        ("pass", "not-observable", [], "pass", 0),
+        ("pass", "error", [], "pass", 2),
+        ("pass", "fail", [], "pass", 1),
+        ("not-observable", "pass", ["AD-RATE-03"], "not-observable", 2),
+        ("not-applicable", "pass", ["AD-RATE-03"], "not-applicable", 0),
+        ("inconclusive", "pass", ["AD-RATE-03"], "inconclusive", 2),
+    ],
+)
+def test_a_walk_can_fail_a_row_that_it_decided_and_never_lifts_one(
+    own: str, walk: str, decided: list[str], verdict: str, code: int
+) -> None:
+    document = with_a_walk(own, walk, decided)
+    assert (document["requirements"][0]["verdict"], document["summary"]["exit"]) == (verdict, code)
+
+
+def test_a_walk_that_no_row_shows_is_told_in_the_outcome() -> None:
+    assert outcome_line(with_a_walk("pass", "error", [])) == "a check of walks ended as error"
+
+
+def test_walks_alone_are_undecided_where_one_of_them_could_not_judge() -> None:
+    other = f"{WALK}_and_crash"
+    rows = plan(row("AD-RATE-03", part(1, [WALK, other])))
+    said = [
+        finished(WALK, "pass", ("AD-RATE-03", 1), decided=["AD-RATE-03"]),
+        finished(other, "inconclusive", ("AD-RATE-03", 1), decided=[]),
+    ]
+    document = folded(started(purpose="walks"), rows, *said, RunFinished(at=7.0, wall_s=7.0))
+    assert document["summary"]["exit"] == 2
 
 
 def test_a_check_outside_the_plan_counts_for_its_row_and_is_named() -> None:

@@ -5,7 +5,10 @@ others were not. The first finding ends them all and is made short. What a walk 
 that ends because its target may be in too many states, or because the machine was late, is cut short and counted.
 
 A check of walks speaks for many rows and decides only some of them (`Context.decided`): after a finding the rows of the
-broken rule, else the rows whose rules were held up to the target at least once.
+broken rule, else the rows whose rules were held up to the target at least once. Walks that could not judge decide none.
+
+In an ordinary run walks are short: a number of steps that fits into the check's planned time, and no share of the pairs
+to reach. Whoever wants more of them asks for walks alone.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ from holdfast.check.evidence import WalkSeen
 from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
+from holdfast.check.walk.against import Both, Lockstep
 from holdfast.check.walk.coverage import Coverage
 from holdfast.check.walk.draw import Drawer
 from holdfast.check.walk.order import STEPS, Order
@@ -47,6 +51,10 @@ class Ground(Generic[S]):
     start: S
 
 
+class _NoGround(Exception):  # noqa: N818 - no error of ours
+    """Raised where a walk can't be performed again, because no fresh world could be had."""
+
+
 Begin = Callable[[], Awaitable[Ground[Any]]]
 
 
@@ -59,6 +67,8 @@ class _Tally:
     cut: dict[str, int] = field(default_factory=dict)
     judged: dict[str, int] = field(default_factory=dict)
     found: Found | None = None
+    # Why the last walk that could not even begin did not.
+    not_begun: Inconclusive | None = None
 
     def add(self, play: Play[Any]) -> None:
         self.steps += len(play.steps)
@@ -79,10 +89,17 @@ class Walks:
         self.coverage = Coverage()
         self._tally = _Tally()
         self._clock = Clock(sleep=T.sleep)
+        self._until = time.monotonic()
+        self._differences: dict[str, None] = {}
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
         return cls(context, await context.get(SpecTime))
+
+    @property
+    def short(self) -> bool:
+        """Whether these are the walks of an ordinary run, beside other checks."""
+        return self._context.walk_order is None
 
     async def run(self, begin: Begin, *, walkers: int, goal: bool = True) -> None:
         """Walks as the run has ordered. Raises Finding for what a walk found, Inconclusive for too little coverage.
@@ -90,6 +107,9 @@ class Walks:
         `begin` makes the ground for one walk; with one walker there is never more than one at a time. `goal` is false
         for walks that are too few to be held to a share of the pairs.
         """
+        if self._context.lends is not None:
+            await self._context.lends.lend(begin)
+            return
         replay = self.order.replay
         if replay is not None:
             await self._replay(begin, replay)
@@ -107,7 +127,7 @@ class Walks:
         self._tally.walks += 1
 
     async def _walk(self, begin: Begin, walkers: int) -> None:
-        until = time.monotonic() + self.order.seconds
+        self._until = until = time.monotonic() + self.order.seconds
         tasks = [asyncio.ensure_future(self._walker(begin, each, walkers, until)) for each in range(walkers)]
         pending = set(tasks)
         try:
@@ -129,22 +149,29 @@ class Walks:
                 return
             draws = random.Random(f"{self._context.seed}/{number}/{walk}")
             steps = STEPS if allowance is None else min(STEPS, allowance)
-            await self._one(begin, draws, steps, until)
+            if not await self._one(begin, draws, steps, until):
+                return
             allowance = None if allowance is None else allowance - steps
 
-    async def _one(self, begin: Begin, draws: random.Random, steps: int, until: float) -> None:
-        ground = await begin()
+    async def _one(self, begin: Begin, draws: random.Random, steps: int, until: float) -> bool:
+        """Performs one walk; returns whether it could begin, because the next one could not either."""
+        try:
+            ground = await begin()
+            play, world = await self._play(ground)
+        except Inconclusive as undecided:
+            self._tally.not_begun = undecided
+            self._tally.cut_short(str(undecided))
+            return False
         self.coverage.goal = ground.model.goal()
-        play = self._play(ground)
-        drawer = Drawer(ground.model, ground.world, self.coverage, draws)
+        drawer = Drawer(ground.model, world, self.coverage, draws)
         self._tally.walks += 1
         found = await self._performed(play, play.draw(drawer, steps, until))
         self._tally.add(play)
         self._tally.found = self._tally.found or found
+        return True
 
     async def _again(self, begin: Begin, steps: Sequence[Step]) -> Found | None:
-        ground = await begin()
-        play = self._play(ground)
+        play, _ = await self._play(await begin())
         found = await self._performed(play, play.repeat(steps))
         if self.order.replay is not None:
             self._tally.add(play)
@@ -161,7 +188,7 @@ class Walks:
             self._tally.cut_short(str(undecided))
         finally:
             with contextlib.suppress(Exception):  # what is left open on the target says nothing about the walk
-                await play.world.close()
+                await play.close()
         return None
 
     def _unless_the_machine(self, play: Play[Any], broken: Broken) -> Found | None:
@@ -172,16 +199,37 @@ class Walks:
             return None
         return Found(tuple(play.steps), broken, tuple(play.story))
 
-    def _play(self, ground: Ground[S]) -> Play[S]:
-        return Play(ground.model, ground.world, Possible(ground.model, [ground.start]), self._clock)
+    async def _play(self, ground: Ground[Any]) -> tuple[Play[Any], World]:
+        """Returns the walk on this ground, and the world as draws see it; with a second target the walk is on both."""
+        play = _alone(ground, self._clock)
+        if (beside := self._context.beside) is None:
+            return play, ground.world
+        try:
+            there = _alone(await beside.begin(), self._clock)
+        except BaseException:
+            await play.close()
+            raise
+        both = Lockstep(**vars(play), there=there, name=beside.name, differences=self._differences)
+        return both, Both(both, there)
 
     async def _shrink(self, found: Found, begin: Begin, walkers: int) -> Shrunk:
-        async def again(steps: Sequence[Step]) -> Found | None:
-            return await self._again(begin, steps)
+        async def ground() -> Ground[Any]:
+            try:
+                return await begin()
+            except Exception as error:
+                raise _NoGround from error
 
-        until = time.monotonic() + self.order.shrink
+        async def again(steps: Sequence[Step]) -> Found | None:
+            try:
+                return await self._again(ground, steps)
+            except _NoGround:  # a target that was broken on the way, or is busy, takes nothing from what was found
+                return None
+
         if self.order.replay is not None:
             return Shrunk(found, 1, 1)
+        # What is left of the walking time may be used too, as far as it does not make a user wait for long.
+        left = min(max(self._until - time.monotonic(), 0), self.order.shrink)
+        until = time.monotonic() + self.order.shrink + left
         return await shrink(found, again, until, at_once=min(AT_ONCE, walkers))
 
     def _record(self, shrunk: Shrunk | None) -> None:
@@ -202,6 +250,8 @@ class Walks:
             replay=replay.to_json() if replay else None,
             tries=shrunk.tries if shrunk else 0,
             failures=shrunk.failures if shrunk else 0,
+            against=context.beside.name if context.beside else "",
+            differences=list(self._differences),
         )
         rows = shrunk.found.broken.rows if shrunk else tuple(tally.judged)
         context.decided = tuple(dict.fromkeys(row.partition("#")[0] for row in rows))
@@ -219,17 +269,23 @@ class Walks:
             why += f", which did not fail again in {shrunk.tries} tries"
         if broken.rules:
             why += f"; broken: {'; '.join(dict.fromkeys(rule.expected for rule in broken.rules))}"
+        if broken.beside:
+            why += f"; {broken.beside}"
         return Finding(broken.expected, broken.seen, why, late=broken.late)
 
     def _insist_on_coverage(self, *, goal: bool) -> None:
         tally, coverage = self._tally, self.coverage
         if not tally.walks or not tally.judged:
-            raise Inconclusive("no step of any walk could be judged")
+            raise tally.not_begun or Inconclusive("no step of any walk could be judged")
         judged()
         if goal and coverage.share < self.order.goal:
-            self._context.decided = None
+            self._context.decided = ()
             reached = f"{len(coverage.reached)} of {len(coverage.goal)} pairs"
             raise Inconclusive(f"the walks reached {reached}, {self.order.goal:.0%} were the goal")
+
+
+def _alone(ground: Ground[S], clock: Clock) -> Play[S]:
+    return Play(ground.model, ground.world, Possible(ground.model, [ground.start]), clock)
 
 
 def _usual(context: Context) -> Order:

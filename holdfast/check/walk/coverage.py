@@ -24,6 +24,8 @@ class Coverage:
     triples: Counter[Triple] = field(default_factory=Counter)
     # By the word before and the command: the words after.
     leads: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    # `wanted`, and the goal and number of pairs that it was counted for.
+    _wanted: tuple[frozenset[Pair], int, Counter[str]] = field(default=(frozenset(), 0, Counter()), repr=False)
 
     def led(self, pair: Pair, situation: str) -> None:
         """Notes in which situation a command left what it is about."""
@@ -39,8 +41,15 @@ class Coverage:
 
     @property
     def wanted(self) -> Counter[str]:
-        """How many pairs were never reached, by the first word of their situation."""
-        return Counter(_word(pair.situation) for pair in self.goal - self.pairs.keys())
+        """How many pairs were never reached, by the first word of their situation.
+
+        Asked for every command that may be drawn, and counted only when a pair was new.
+        """
+        goal, known, wanted = self._wanted
+        if goal is not self.goal or known != len(self.pairs):
+            wanted = Counter(_word(pair.situation) for pair in self.goal - self.pairs.keys())
+            self._wanted = self.goal, len(self.pairs), wanted
+        return wanted
 
     def visit(self, pair: Pair, previous: str) -> None:
         self.pairs[pair] += 1

@@ -36,6 +36,8 @@ class Play(Generic[S]):
     clock: Clock
     steps: list[Step] = field(default_factory=list)
     story: list[Told] = field(default_factory=list)
+    # What was sent or looked at in the last step, and what was seen.
+    said: list[tuple[str, str]] = field(default_factory=list)
 
     async def draw(self, drawer: Drawer[S], steps: int, until: float) -> None:
         """Performs drawn steps, `steps` of them or until then. Raises Broken."""
@@ -58,12 +60,13 @@ class Play(Generic[S]):
     async def repeat(self, steps: Sequence[Step]) -> None:
         """Performs given steps; those that make no sense here, because others were left out, are skipped."""
         for step in steps:
-            if all(self._makes_sense(command) for command in step):
+            if all(self.makes_sense(command) for command in step):
                 await self.perform(step)
 
     async def perform(self, step: Step) -> None:
         """Performs one step and compares all that can be seen. Raises Broken."""
         self.steps.append(step)
+        self.said = []
         told = Told(len(self.steps), " while ".join(map(self.describe, step)))
         self.story.append(told)
         if step[0].name == WAIT:
@@ -73,12 +76,15 @@ class Play(Generic[S]):
         for look in self.model.looks(self.possible.states, step):
             await self._look(look, told)
 
+    async def close(self) -> None:
+        await self.world.close()
+
     def describe(self, command: Command) -> str:
         if command.name == WAIT:
             return f"wait until just {command.get('side')} {command.get('for')}"
         return self.model.describe(command)
 
-    def _makes_sense(self, command: Command) -> bool:
+    def makes_sense(self, command: Command) -> bool:
         if command.name == WAIT:
             return any(timer.name == command.get("for") for timer in self.possible.timers())
         return self.world.can(command) and self.possible.ready(command)
@@ -90,6 +96,7 @@ class Play(Generic[S]):
 
     async def _send(self, step: Step, told: Told) -> None:
         calls = list(zip(step, await _at_once([self.world.do(command) for command in step]), strict=True))
+        self.said += [(self.describe(command), seen.text) for command, seen in calls]
         told.seen = "; ".join(seen.text for _, seen in calls)
         told.took = calls[0][1].sent, calls[-1][1].received
         try:
@@ -100,6 +107,7 @@ class Play(Generic[S]):
 
     async def _look(self, look: Command, told: Told) -> None:
         seen = await self.world.do(look)
+        self.said.append((self.describe(look), seen.text))
         try:
             self.possible.take((look, seen))
         except Broken as broken:

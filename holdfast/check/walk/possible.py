@@ -22,6 +22,8 @@ from typing import Generic
 from holdfast.check.walk.vocabulary import Branch, Broken, Command, Model, S, Seen, Timer, TooUncertain
 
 Call = tuple[Command, Seen]
+# A timer as long as its window stays the same.
+_Known = tuple[str, float, float]
 # With more states than this a look excludes hardly anything.
 MOST_STATES = 400
 
@@ -108,11 +110,12 @@ class Possible(Generic[S]):
     def _advance(self, states: Iterable[S], seen: Seen, relaxed: _Relaxed) -> tuple[S, ...]:
         """Returns what the states may have become by the time at which the command took effect."""
         done: dict[S, None] = {}
-        todo: list[tuple[S, frozenset[str]]] = [(state, frozenset()) for state in states]
-        tried: set[tuple[S, frozenset[str]]] = set(todo)
+        # What has not fired yet is known by its window too: if another timer gives it a new one, it may fire after all.
+        todo: list[tuple[S, frozenset[_Known]]] = [(state, frozenset()) for state in states]
+        tried: set[tuple[S, frozenset[_Known]]] = set(todo)
         while todo:
             state, not_yet = todo.pop()
-            due = [timer for timer in self._model.timers(state) if timer.name not in not_yet]
+            due = [timer for timer in self._model.timers(state) if _known(timer) not in not_yet]
             due = [timer for timer in due if timer.earliest <= seen.received or timer.name == relaxed.early]
             if not due:
                 done[state] = None
@@ -123,7 +126,7 @@ class Possible(Generic[S]):
             until = max(since, min(timer.latest, seen.received))
             further = [(after, not_yet) for after in timer.fire(since, until)]
             if timer.latest > seen.sent or timer.name == relaxed.late:
-                further.append((state, not_yet | {timer.name}))
+                further.append((state, not_yet | {_known(timer)}))
             todo += [each for each in further if each not in tried]
             tried.update(further)
             if len(tried) > 50 * MOST_STATES:
@@ -148,17 +151,25 @@ class Possible(Generic[S]):
         return Broken(first.rows, expected, seen, late or first.late, rules=nearest.broken)
 
     def _wrong_timer(self, calls: Sequence[Call]) -> tuple[Timer[S], float] | None:
-        """Returns the one timer whose being early or overdue would explain the calls, and by how much it is overdue."""
+        """Returns the one timer whose being early or overdue would explain the calls, and by how much it is overdue.
+
+        All that is overdue is asked first: a deadline has passed unseen there, while something that ended too early
+        would explain nearly everything that is missing.
+        """
         sent = min(seen.sent for _, seen in calls)
         received = max(seen.received for _, seen in calls)
-        for timer in self.timers():
-            if not timer.rows:
-                continue
-            if timer.latest <= sent and self._explain(calls, _Relaxed(late=timer.name), [])[0]:
+        timers = [timer for timer in self.timers() if timer.rows]
+        for timer in (each for each in timers if each.latest <= sent):
+            if self._explain(calls, _Relaxed(late=timer.name), [])[0]:
                 return timer, max(sent - timer.latest, 1e-3)
-            if timer.earliest > received and self._explain(calls, _Relaxed(early=timer.name), [])[0]:
+        for timer in (each for each in timers if each.earliest > received):
+            if self._explain(calls, _Relaxed(early=timer.name), [])[0]:
                 return timer, 0.0
         return None
+
+
+def _known(timer: Timer[S]) -> _Known:
+    return timer.name, timer.earliest, timer.latest
 
 
 def _wider(one: Timer[S], other: Timer[S]) -> Timer[S]:

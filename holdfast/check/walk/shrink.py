@@ -7,6 +7,7 @@ is, and said to be so.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -83,9 +84,21 @@ async def _first(
         if clock.now() >= until:
             break
         some = candidates[at : at + at_once]
-        results = await asyncio.gather(*(again(each) for each in some))
+        results = await _by(until - clock.now(), [again(each) for each in some])
         tried += len(some)
         same = [each for each in results if each is not None and set(each.broken.rows) & set(best.broken.rows)]
         if same:
             return min(same, key=lambda each: len(each.steps)), tried, len(same)
     return None, tried, 0
+
+
+async def _by(left: float, work: Sequence[Awaitable[Found | None]]) -> list[Found | None]:
+    """Returns what has ended within so many seconds; the rest is cancelled: a try may wait longer than is left."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, timeout=None if math.isinf(left) else max(left, 0))
+        return [task.result() for task in tasks if task in done]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -14,6 +14,8 @@ class Told:
     seen: str = ""
     broken: bool = False
     took: tuple[float, float] = (0.0, 0.0)
+    # What a target beside this one did.
+    beside: str = ""
 
 
 # Legal alternatives that a line of a story shows; the rest are counted.
@@ -29,7 +31,8 @@ def _lines(told: Told) -> list[str]:
     head = f"{told.number:3}. {told.text}" if not _is_look(told) else f"     then {told.text}"
     if not told.broken:
         return [f"{head}{f' → {told.seen}' if told.seen else ''}"]
-    return [head, *(f"       legal  {text}" for text in _some(told.legal)), f"       seen   {told.seen}"]
+    beside = [f"       beside {told.beside}"] if told.beside else []
+    return [head, *(f"       legal  {text}" for text in _some(told.legal)), f"       seen   {told.seen}", *beside]
 
 
 def _is_look(told: Told) -> bool:

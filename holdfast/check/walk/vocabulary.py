@@ -196,6 +196,8 @@ class Broken(Exception):  # noqa: N818 - what was found, not an error of ours
     # For what came too late: by how many seconds at least.
     overdue: float = 0.0
     rules: tuple[Rule, ...] = ()
+    # What another target did, which takes the same walk (`holdfast.check.walk.against`).
+    beside: str = ""
 
     def __str__(self) -> str:
         return f"expected {' or '.join(self.expected)}; seen {self.seen}"

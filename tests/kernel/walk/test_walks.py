@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from holdfast.check.walk.possible import Possible
 from holdfast.check.walk.replay import Replay, ReplayError, read, single, text_of
 from holdfast.check.walk.shrink import Found, Shrunk, shrink
 from holdfast.check.walk.story import lines
-from holdfast.check.walk.vocabulary import Broken, Command, Seen, Step
-from tests.kernel.walk.toy import CLEANUP, LEASE, LockModel, State, fresh
+from holdfast.check.walk.vocabulary import Broken, Command, Pair, Seen, Step
+from tests.kernel.walk.toy import CLEANUP, LEASE, Chained, Doubtful, LockModel, State, fresh
 
 STEPS = 200
 
@@ -126,6 +127,21 @@ def test_what_is_overdue_says_by_how_much() -> None:
     assert found.value.overdue == pytest.approx(2)
 
 
+def test_a_timer_that_another_one_gives_a_new_window_is_held_to_it_at_once() -> None:
+    look = Command.of("look")
+    Possible(Chained(), ["waiting"]).take((look, seen("signalled", at=8.5)))
+    with pytest.raises(Broken) as found:
+        Possible(Chained(), ["waiting"]).take((look, seen("signalled", at=10.5)))
+    assert found.value.rows == ("TOY-LOOK",)
+
+
+def test_what_is_overdue_is_told_before_what_would_have_come_too_early() -> None:
+    states = Possible(Doubtful(), ["start"])
+    with pytest.raises(Broken) as found:
+        states.take((Command.of("look"), seen("odd", at=20.0)))
+    assert found.value.rows == ("TOY-OVERDUE",)
+
+
 def test_rows_are_judged_when_one_of_their_rules_was_held_up_to_the_target() -> None:
     states = possible()
     states.take((take("a"), seen("taken")))
@@ -134,6 +150,19 @@ def test_rows_are_judged_when_one_of_their_rules_was_held_up_to_the_target() -> 
 
 
 # ------------------------------------------------------------------------------------------------ drawing
+
+
+def test_what_is_wanted_follows_new_pairs_and_a_new_goal() -> None:
+    goal = LockModel().goal()
+    coverage = Coverage(goal)
+    pair = Pair("free", "take")
+    before = coverage.wanted["free"]
+    coverage.visit(pair, "begin")
+    assert coverage.wanted["free"] == before - 1
+    coverage.visit(pair, "begin")
+    assert coverage.wanted["free"] == before - 1
+    coverage.goal = goal | {Pair("free", "look")}
+    assert coverage.wanted["free"] == before
 
 
 def test_a_deadline_can_be_waited_for_on_both_sides_as_long_as_they_are_ahead() -> None:
@@ -200,6 +229,20 @@ def test_a_finding_that_does_not_come_again_is_kept_and_said_to_be_so() -> None:
     assert short.found is found
     assert not short.repeatable
     assert short.tries > 0
+
+
+def test_a_try_that_would_take_longer_than_is_left_ends_in_time() -> None:
+    found = walk("never lapses")
+    assert found is not None
+
+    async def forever(_steps: Sequence[Step]) -> Found | None:
+        await asyncio.sleep(60)
+        return None
+
+    began = time.monotonic()
+    short = asyncio.run(shrink(found, forever, until=began + 0.1))
+    assert time.monotonic() - began < 5
+    assert short.found is found
 
 
 def test_a_world_of_a_shrunk_walk_is_given_only_steps_that_make_sense_there() -> None:

@@ -3,7 +3,7 @@
 The server can be told to be wrong in one way. Its clock is a number, so that nothing here waits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.check.walk.play import Clock
@@ -166,3 +166,65 @@ def clock_of(server: Server) -> Clock:
 def fresh(wrong: str = "") -> tuple[LockModel, LockWorld, Clock]:
     server = Server(wrong)
     return LockModel(), LockWorld(server), clock_of(server)
+
+
+class _Words:
+    """A spec whose states are words, for rules about timers alone; `look` tells a word."""
+
+    LEGAL: Mapping[str, str] = {}
+
+    def timers(self, state: str) -> Iterator[Timer[str]]:
+        raise NotImplementedError
+
+    def branches(self, state: str, _command: Command, seen: Seen) -> Iterator[Branch[str]]:
+        yield Branch((_said("TOY-LOOK", seen, self.LEGAL.get(state, state)),), state)
+
+    def merged(self, states: Sequence[str]) -> Sequence[str]:
+        return states
+
+    def ready(self, _state: str, _command: Command) -> bool:
+        return True
+
+    def commands(self, _state: str) -> Iterable[Command]:
+        return []
+
+    def races(self, _state: str) -> Iterable[Step]:
+        return []
+
+    def looks(self, _states: Sequence[str], _step: Step) -> Iterable[Command]:
+        return []
+
+    def situation(self, state: str, _command: Command) -> str:
+        return state
+
+    def kind(self, command: Command) -> str:
+        return command.name
+
+    def goal(self) -> frozenset[Pair]:
+        return frozenset()
+
+    def describe(self, command: Command) -> str:
+        return command.name
+
+
+class Chained(_Words):
+    """The end may come between 0 and 20; a signal, between 5 and 8, makes it due by 9."""
+
+    def timers(self, state: str) -> Iterator[Timer[str]]:
+        if state != "done":
+            latest = 20.0 if state == "waiting" else 9.0
+            yield Timer("the end", "end", 0.0, latest, lambda _lo, _hi: ["done"], ("TOY-END",))
+        if state == "waiting":
+            yield Timer("the signal", "signal", 5.0, 8.0, lambda _lo, _hi: ["signalled"])
+
+
+class Doubtful(_Words):
+    """What is seen would be explained by an end that is overdue, and by a lapse that came too early."""
+
+    LEGAL: Mapping[str, str] = {"start": "odd", "ended": "fine", "lapsed": "odd"}
+
+    def timers(self, state: str) -> Iterator[Timer[str]]:
+        if state != "lapsed":
+            yield Timer("a lapse", "lapse", 50.0, 60.0, lambda _lo, _hi: ["lapsed"], ("TOY-EARLY",))
+        if state == "start":
+            yield Timer("the end", "end", 5.0, 10.0, lambda _lo, _hi: ["ended"], ("TOY-OVERDUE",))
