@@ -81,7 +81,7 @@ class Plane:
 
     def storm(self, seed: int, seconds: float, scale: float, strength: Strength) -> Storm:
         if self._schedule is not None:  # the user's own, given by --schedule
-            return ScheduledStorm(self._schedule.scaled(scale))
+            return ScheduledStorm.of(self._schedule, scale)
         return ScheduledStorm.drawn(self._deployment, seed, seconds, scale, strength)
 
     async def _client_link(self, node: str, url: str) -> tuple[OpenedLink, str]:

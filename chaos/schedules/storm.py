@@ -36,7 +36,7 @@ from holdfast.chaos.schedules.execute import MonotonicClock, run
 from holdfast.chaos.schedules.kinds import KINDS, Kind
 from holdfast.chaos.schedules.offer import offer_of
 from holdfast.chaos.schedules.schedule import Place, Planned, Schedule, ScheduleError, Step, Subject
-from holdfast.chaos.schedules.text import load
+from holdfast.chaos.schedules.text import dump, load
 from holdfast.chaos.schedules.validate import problems
 from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target
@@ -119,7 +119,14 @@ def _both(hiding: Planned, link: Planned) -> str:
 
 @dataclass(frozen=True)
 class ScheduledStorm:
+    """A schedule in the time of a run, and as it is `written`, in the spec's."""
+
     schedule: Schedule
+    written: Schedule
+
+    @classmethod
+    def of(cls, written: Schedule, scale: float) -> Self:
+        return cls(written.scaled(scale), written)
 
     @classmethod
     def drawn(cls, deployment: Deployment, seed: int, seconds: float, scale: float, strength: Strength) -> Self:
@@ -143,11 +150,14 @@ class ScheduledStorm:
         )
         for strikes in range(strength.strikes, 1, -1):  # try fewer where the rests leave no room for all
             with contextlib.suppress(ScheduleError):
-                return cls(fitted(seed, strikes).scaled(scale))
-        return cls(fitted(seed, 1).scaled(scale))
+                return cls.of(fitted(seed, strikes), scale)
+        return cls.of(fitted(seed, 1), scale)
 
     def lines(self) -> Sequence[str]:
         return self.schedule.describe().splitlines()
+
+    def text(self) -> str:
+        return dump(self.written)
 
     async def run(
         self, inject: Callable[[Fault], Awaitable[Window]], heal: Callable[[Window], Awaitable[None]]

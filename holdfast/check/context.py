@@ -75,6 +75,8 @@ class Context:
     # What the run asks of its walks; without it a check of walks does what it usually does.
     walk_order: Order | None = None
     walk: WalkSeen | None = None
+    # The faults of a storm, as the file that repeats them.
+    schedule: str = ""
     # A second target that takes the same walks, or what this one lends to the walks of another.
     beside: Beside | None = None
     lends: Beside | None = None
@@ -220,6 +222,7 @@ class Context:
             steps=tuple(replace(step, name=redact(step.name)) for step in steps),
             faults=tuple(_seen(window, self.transcript.started) for window in self.windows),
             walk=self.walk,
+            schedule=self.schedule,
         )
 
     def _elapsed_ms(self) -> float:

@@ -97,6 +97,7 @@ class Evidence:
     steps: tuple[Step, ...] = ()
     faults: tuple[FaultSeen, ...] = ()
     walk: WalkSeen | None = None
+    schedule: str = ""
 
     def transcript_lines(self) -> list[str]:
         return [f"{line.t / 1000:+9.3f}  {line.dir} {line.text}" for line in self.transcript]

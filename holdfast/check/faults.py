@@ -82,6 +82,7 @@ class Faults:
         storm = self._plane.storm(run * _DRAWS + draw, seconds, self._context.timings.scale, strength)
         for line in storm.lines():
             self._context.transcript.add("!", line)
+        self._context.schedule = storm.text()
         began = len(self._context.windows)
         await storm.run(self._put, self.heal)
         for window in self._context.windows[began:]:

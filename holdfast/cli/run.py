@@ -74,8 +74,18 @@ def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (
     elif ran.results:
         for file in walk_files(options.results or Path()):
             print(f"walk   {file}")
+        if options.random and ran.code == 1:
+            _tell_storm(key, options, ran.results)
         print(f"report {(options.results or Path()) / 'report.html'}")
     return ran.code
+
+
+def _tell_storm(key: str, options: RunOptions, results: Results) -> None:
+    """Makes a storm that failed short, and prints what is left of it."""
+    from holdfast.cli.storms import shrink_storm
+
+    if said := shrink_storm(key, options, results.to_json()):
+        print(said)
 
 
 def run_suite(

@@ -289,6 +289,7 @@ class CheckFinished(Event):
     faults: list[FaultSeen] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     walk: WalkSeen | None = None
+    schedule: str = ""
     decided: list[str] | None = None
     command: str = ""
     known: KnownEntry | None = None

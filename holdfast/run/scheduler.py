@@ -275,6 +275,7 @@ class Scheduler:
                 faults=list(evidence.faults),
                 steps=list(evidence.steps),
                 walk=evidence.walk,
+                schedule=evidence.schedule,
                 decided=None if decided is None else list(decided),
                 command=job.command,
                 known=reported(entry),

@@ -60,6 +60,9 @@ class Storm(Protocol):
     def lines(self) -> Sequence[str]:
         """Returns one line for each step: when, which fault, on what subject, how long."""
 
+    def text(self) -> str:
+        """Returns the schedule as the file that repeats it, in the spec's time."""
+
     async def run(
         self, inject: Callable[[Fault], Awaitable["Window"]], heal: Callable[["Window"], Awaitable[None]]
     ) -> None:
