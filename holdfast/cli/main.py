@@ -15,6 +15,7 @@ from holdfast.cli.commands import EXIT_CODES, Group, UsageError, command, usage_
 from holdfast.cli.completion import ids, specs
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
+from holdfast.load.extra import LoadError
 from holdfast.reports.model import StreamError
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import RunOptions
@@ -169,6 +170,38 @@ def walk(
     raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
 
 
+@command(app, judges=True)
+@takes("target", "time_scale", "seed", "violate", "results", "launcher", results=RESULTS / "load")
+def load(
+    options: RunOptions,
+    key: Key,
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="say which campaigns there are, and leave")] = False,
+    campaign: Annotated[
+        list[str] | None, typer.Option(help="run this campaign; all but headlines if left out", metavar="ID")
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(help="make the load in N processes; with --master, wait for N workers", metavar="N", min=1)
+    ] = 1,
+    master: Annotated[bool, typer.Option("--master", help="let workers of other machines make the load")] = False,
+    worker: Annotated[bool, typer.Option("--worker", help="make load for a master elsewhere")] = False,
+    master_host: Annotated[
+        str, typer.Option(help="of a worker: where its master is; of a master: where it listens", metavar="HOST")
+    ] = "127.0.0.1",
+    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT")] = 5557,
+) -> None:
+    """Run load campaigns: requests when they are due, budgets, exact counts and rules over the whole history."""
+    from holdfast.cli import load as campaigns
+
+    if list_:
+        typer.echo(campaigns.listed(key))
+        return
+    if worker:
+        campaigns.work_for(key, master_host, master_port)
+    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port)
+    raise typer.Exit(campaigns.load(key, options, asked))
+
+
 @command(app)
 @takes("time_scale", "violate", "stranger")
 def serve(
@@ -320,6 +353,7 @@ command(app, context_settings=FLAGS_ARE_ITS_OWN)(relay)
 # What a user can get wrong: the text of each is the sentence to print.
 MISTAKES = (
     *(TargetError, CatalogueError, PlanError, OptionError, StreamError, StartError, ScheduleError, ReplayError),
+    LoadError,
     OSError,
 )
 
