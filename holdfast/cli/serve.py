@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.store_members import watched_by, who_leads
 from holdfast.reference.shared.drawn.draw import PREFIX, NoSuchMutant
 from holdfast.reports.text import count
@@ -76,10 +77,12 @@ def _is_ours(file: Path) -> bool:
 
 
 def _refuse_others_file(file: Path) -> None:
-    """Raises TargetError for a file that somebody wrote by hand; removes one of an earlier server."""
+    """Raises TargetError for a file that somebody wrote by hand, or that can't be written; removes one of ours."""
     if _is_ours(file):
         file.unlink()  # whoever waits for this one must not take it for that
-    elif file.exists():
+    elif not file.exists():
+        refuse_folder(file.parent, f"--descriptor {file}")
+    else:
         raise TargetError(f"--descriptor {file}: exists already, and is not of holdfast serve; choose another name")
 
 

@@ -147,7 +147,7 @@ MIXES = [
     ("--target {file}x", "{file}x: no such descriptor; `holdfast init SPEC` writes one"),
     ("--target {file} --only AD-RAT-03", "AD-RAT-03: no requirement, group or check of admission; did you mean"),
     ("--target {file} --only AD-RATE-03#9", "AD-RATE-03#9: no such part; AD-RATE-03 has 1"),
-    ("--target {file} --only ,", "--only: names nothing"),
+    ("--target {file} --only ,", "--only: empty; give it a value, or leave it out"),
     ("--target {file} --profile al", "--profile al: no such profile"),
     ("--target {file} --time-scale 2", "--time-scale 2.0: must be above 0 and at most 1"),
     ("--target {file} --stranger 3", "--stranger: mine has no setting `stranger`"),
