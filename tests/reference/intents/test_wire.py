@@ -32,7 +32,7 @@ class Answered:
 
 def documented(answer: Answer, path: str = "/api/v3/intents", method: str = "POST") -> None:
     """Fails unless the contract has this answer."""
-    status = answer.get("http", answer["status"])
+    status = int(answer.get("http") or answer["status"])
     body = {name: value for name, value in answer.items() if name not in ("http", "headers")}
     assert CONTRACT.problem(Asked(method, path), Answered(status, body, answer["headers"])) is None
 
