@@ -138,7 +138,8 @@ class Orchestrator:
         if ending is BUSY:
             self.node.metrics.rejected(ending.reason, run.session["profileID"])
         move = Move(run.id, ("NEW",), ending.state, ending.reason, ending.detail)
-        self.told_end(run, await self.node.store.end(move, leases), ending)
+        owner = self.node.leases.owner_for(run.id)
+        self.told_end(run, await self.node.store.end(move, owner, leases), ending)
 
     def told_end(self, run: Run, answer: Any, ending: Ending) -> None:
         """Logs the end of a session and the leases that went with it."""

@@ -162,7 +162,8 @@ class Runner:
 
     async def finish(self, run: Run, ending: Ending) -> None:
         """Releases the leases and ends the session. If the store stays away the leases run out, and a sweep ends it."""
-        move = Move(run.id, ("STARTING", "READY"), ending.state, ending.reason, ending.detail)
+        before = ("STARTING", "READY") if run.taken else ("NEW",)
+        move = Move(run.id, before, ending.state, ending.reason, ending.detail)
         try:
             async with asyncio.timeout(self.node.settings.release_timeout):
                 await self.end_in_store(run, move, ending)
@@ -174,7 +175,8 @@ class Runner:
     async def end_in_store(self, run: Run, move: Move, ending: Ending) -> None:
         while True:
             try:
-                answer = await self.node.store.end(move, self.released(run, ending))
+                owner = self.node.leases.owner_for(run.id)
+                answer = await self.node.store.end(move, owner, self.released(run, ending))
             except AWAY:
                 await self.clock.sleep(self.node.settings.stop_poll)
             else:

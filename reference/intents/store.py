@@ -86,9 +86,9 @@ class Store(ScriptStore):
     async def move(self, move: Move, fields: Record | None = None) -> Any:
         return await self.run("move_session", move.facts(fields))
 
-    async def end(self, move: Move, leases: Iterable[str]) -> Any:
+    async def end(self, move: Move, owner: str, leases: Iterable[str]) -> Any:
         """Ends a session and releases what it owns, in one step."""
-        return await self.run("end_session", {**move.facts(), "leases": list(leases), "owner": move.session_id})
+        return await self.run("end_session", {**move.facts(), "leases": list(leases), "owner": owner})
 
     async def renew(self, session_id: str, owner: str, leases: Iterable[str]) -> list[str] | None:
         """Returns the leases that are lost, or None when the session has been ended by somebody else."""

@@ -4,7 +4,6 @@ import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 
-
 from holdfast.reference.intents.acceptance import Acceptance, Call
 from holdfast.reference.intents.idemkeys import IdemKeys
 from holdfast.reference.intents.leases import Leases

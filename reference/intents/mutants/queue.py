@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from typing import ClassVar
 
 import hiredis
 from aiohttp import web
@@ -12,13 +13,14 @@ from holdfast.reference.intents.mutants.table import violates, violation
 from holdfast.reference.intents.payloads import STOP
 from holdfast.reference.intents.store import AWAY, Accepted, Move, Record
 from holdfast.reference.shared.redislink import Call as Send
+from holdfast.reference.shared.rescripted import Lua
 
 LATER = 0.05
 
 
 @violates("IN-QUEUE-01", 1, "The record is created by the worker when it picks the event up.")
 class RecordedByWorker(Rescripted):
-    lua = {
+    lua: ClassVar[Lua] = {
         "store_session": """
 local words = {'state', 'NEW', 'reason', 'R_NONE', 'updatedAtMs', whole(milliseconds(facts))}
 for name, value in pairs(facts.session) do
@@ -96,7 +98,9 @@ violation(
     1,
     "The event is published twice, before and after persisting.",
     lua={
-        "store_mapping": "publish(facts.event)\nwrite('SET', mapping_key(facts.session.idemKey), facts.session.sessionId)"
+        "store_mapping": """
+publish(facts.event)
+write('SET', mapping_key(facts.session.idemKey), facts.session.sessionId, 'PX', whole(limits.idemTtlMs))"""
     },
 )
 

@@ -1,5 +1,6 @@
 """What several mutants reach for: another order of stages, the session behind a key, a session that is made known."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,3 +32,14 @@ async def note(node: Any, call: Call, state: str) -> None:
     """Stores a record of an intent that was not accepted."""
     words = [word for pair in {**call.record(), "state": state}.items() for word in pair]
     await node.link.call("HSET", f"session:{call.session_id}", *words)
+
+
+async def beats(node: Any, worker: str = "*") -> bool:
+    """Tells whether a worker of this name has announced itself within the last two seconds."""
+    names = await node.link.call("KEYS", f"worker:{worker}")
+    left = [await node.link.call("PTTL", name) for name in names]
+    return any(each > (node.settings.worker_life - 2) * 1000 for each in left)
+
+
+async def nap(seconds: float) -> None:
+    await asyncio.sleep(seconds)

@@ -11,7 +11,7 @@ from holdfast.reference.intents.languard import LanGuard
 from holdfast.reference.intents.payloads import START, Intent, Payloads
 from holdfast.reference.intents.principals import READ, WRITE, Principals
 from holdfast.reference.intents.problems import Refusal
-from holdfast.reference.intents.settings import Settings, Token, networks, settings_from, slots
+from holdfast.reference.intents.settings import LAN, Settings, Token, networks, settings_from, slots
 from holdfast.reference.shared.jsonlog import JsonLog
 from holdfast.reference.shared.settings import BadSetting
 from tests.reference.intents.world import CURRENT, PREVIOUS
@@ -119,9 +119,8 @@ def test_a_valid_payload_is_trimmed_and_completed() -> None:
     assert stop.session_id == "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 
 
-def passes(*lines: str, peer: str = "127.0.0.1", trusted: str = "127.0.0.1", allowed: str = "") -> bool:
-    given = {"lan_allowed": networks(allowed)} if allowed else {}
-    guard = LanGuard(Settings(trusted_proxies=networks(trusted), **given))
+def passes(*lines: str, peer: str = "127.0.0.1", trusted: str = "127.0.0.1", allowed: str = LAN) -> bool:
+    guard = LanGuard(Settings(trusted_proxies=networks(trusted), lan_allowed=networks(allowed)))
     headers = CIMultiDict([("X-Forwarded-For", line) for line in lines] + [("X-Real-IP", "10.0.0.1")])
     try:
         guard.check(peer, headers)

@@ -1,6 +1,7 @@
 """A Valkey with API and worker processes of the intents reference, and clients with tokens."""
 
 import asyncio
+import io
 import json
 import os
 import subprocess
@@ -92,7 +93,7 @@ class World(shared.World):
         """Posts an intent, as JSON or as the text that is given; `code` is the status of HTTP."""
         url = f"http://127.0.0.1:{self.ports[node]}{INTENTS}"
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        async with self.http.post(url, data=data, headers=W if headers is None else headers) as response:
+        async with self.http.post(url, data=io.BytesIO(data), headers=W if headers is None else headers) as response:
             return {"http": response.status, "headers": response.headers, **await response.json(content_type=None)}
 
     async def start(self, ref: str, profile: str = "universal", node: int = 0, **more: Any) -> Answer:
