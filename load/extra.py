@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-HOW_TO_GET_IT = "holdfast load needs Locust and an HDR histogram: pip install 'holdfast-conformance[load]'"
+HOW_TO_GET_IT = "holdfast load needs Locust and an HDR histogram: pip install '.[load]' in a checkout of Holdfast"
 
 
 class LoadError(ValueError):

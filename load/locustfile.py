@@ -64,7 +64,7 @@ def _print(plan: Plan) -> None:
         ours, theirs = folded.latencies(name).summary(), folded.locust.get(name, {})
         counted = ", ".join(f"{outcome} {count}" for outcome, count in folded.outcomes(name).most_common())
         print(f"{name}: {counted}")  # noqa: T201 - the words of a program that runs in a terminal
-        print(f"  from when it was due: P50 {ours['p50']:.4f} s, P95 {ours['p95']:.4f} s, max {ours['max']:.4f} s")  # noqa: T201
-        print(f"  as Locust shows it:   P50 {theirs.get('p50', 0):.4f} s, P95 {theirs.get('p95', 0):.4f} s")  # noqa: T201
+        print(f"  from when it was due: P50 {ours['p50']:.4f} s, P95 {ours['p95']:.4f} s, max {ours['max']:.4f} s")  # noqa: T201 - as above
+        print(f"  as Locust shows it:   P50 {theirs.get('p50', 0):.4f} s, P95 {theirs.get('p95', 0):.4f} s")  # noqa: T201 - as above
     for sentence in (*folded.missing(), *folded.saturated()):
-        print(f"not to be judged: {sentence}")  # noqa: T201
+        print(f"not to be judged: {sentence}")  # noqa: T201 - as above

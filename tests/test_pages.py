@@ -30,7 +30,7 @@ from tests.test_layers import MAY_IMPORT, WIRING
 # Commands as typer's parser knows them; typer has a click of its own, so their classes are not click's.
 COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
 OUR_FILE = re.compile(rf"(?:{'|'.join([*ROOMS, 'holdfast', 'tests', 'docs'])})/[\w./-]*\w/?")
-INSTALLED = {"tox", "."}
+INSTALLED = {"tox", ".", ".[load]"}
 # A target for the schedules of a guide that need UDP links, which no built-in one has.
 DATAGRAMS = """
 [target]
@@ -72,6 +72,10 @@ def check_pip(command: Command) -> None:
     assert {word for word in command.words[2:] if word != "-e"} <= INSTALLED, command
 
 
+def check_locust(command: Command) -> None:
+    assert (ROOT / command.words[command.words.index("-f") + 1]).is_file(), command
+
+
 def leave(command: Command) -> None:
     """Programs of others: curl, an editor, pre-commit, what every shell has."""
 
@@ -81,6 +85,7 @@ KNOWN = {
     "tox": check_tox,
     "pytest": check_pytest,
     "pip": check_pip,
+    "locust": check_locust,
     "curl": leave,
     "$EDITOR": leave,
     "python3": leave,

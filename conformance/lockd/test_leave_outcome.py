@@ -269,7 +269,8 @@ async def test_a_release_needs_leader_and_term(lockd: Lockd) -> None:
 @verifies("TC-LEAVE-11", isolation="quiet", nodes=1, waits="3*lease_settled_max")
 async def test_an_accepted_release_frees_the_slot_at_once(lockd: Lockd, T: SpecTime) -> None:
     node, spy = await reported_leader(lockd, 2000)
-    ttl = int(T.held_lease * 1000)
+    lasts = 2 * T.held_lease
+    ttl = int(lasts * 1000)
     with lockd.context.arranging("TC-ELECT-05"):
         held = await lockd.call(wire.acquire(spy.node_id, spy.endpoint, 2000, ttl), spy.identity, node=node)
         expect(held, ok(granted=True), why="the holder repeats its request")
@@ -281,4 +282,9 @@ async def test_an_accepted_release_frees_the_slot_at_once(lockd: Lockd, T: SpecT
     released = await lockd.call(wire.release(spy.node_id, 2000), spy.identity, node=node)
     expect(released, ok(released=True), why="the holder's release")
     # Far above: the node may have used the next terms for rounds of its own in between.
-    await lockd.vote("c2", 2200, ttl, node, owner="TC-LEAVE-11")
+    granted = await lockd.vote("c2", 2200, ttl, node, owner="TC-LEAVE-11")
+    if granted.received > renewed.sent + lasts:
+        what = f"the grant came when the lease would have ended anyway, {granted.received - released.received:.1f} s"
+        raise Finding(
+            ["a vote at once after the release"], f"{what} after the release", "an accepted release", late=True
+        )
