@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from holdfast.load.arrivals import Arrivals, ArrivalsError
+from holdfast.load.extra import LoadError
 from holdfast.spec.catalogue import CatalogueError, seconds
 from holdfast.spec.formula import FormulaError, evaluate
 from holdfast.spec.own import nearest
@@ -24,7 +25,7 @@ Phase = Literal["all", "before", "during", "after"]
 R = TypeVar("R")
 
 
-class CampaignError(ValueError):
+class CampaignError(LoadError):
     """Raised for a campaign that is not there or can't be read; the text says which and what to do."""
 
 

@@ -4,6 +4,7 @@ The same parts give the same result in any order and from any number of workers.
 without a last part, a gap in its numbers, starts that neither ended nor were shed.
 """
 
+import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -158,16 +159,30 @@ def fold(lines: Iterable[str]) -> Folded:
     """Folds the lines of a generator; a torn last line, which a killed one leaves, is left out."""
     folded = Folded()
     for line in lines:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        folded.add(record)
+        with contextlib.suppress(ValueError):
+            folded.add(json.loads(line))
     return folded
 
 
+class Follower:
+    """Folds a file while it grows; each look reads only what is new and whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.folded = Folded()
+        self._path = path
+        self._at = 0
+
+    def look(self) -> Folded:
+        if self._path.is_file():
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                new = file.read()
+            whole = new[: new.rfind(b"\n") + 1]
+            self._at += len(whole)
+            for line in whole.splitlines():
+                self.folded.add(json.loads(line))
+        return self.folded
+
+
 def read(path: Path) -> Folded:
-    if not path.is_file():
-        return Folded()
-    with path.open(encoding="utf-8") as lines:
-        return fold(lines)
+    return Follower(path).look()

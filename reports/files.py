@@ -1,6 +1,7 @@
 """The files of a run: `events.jsonl` is written by the run, everything else is made from it."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from holdfast.reports.text import Json
 from holdfast.run.events import Event, decode
 from holdfast.run.stream import EVENTS
 
-RESULTS = "results.json"
+RESULTS, JUNIT, CTRF, PAGE, ALLURE = "results.json", "junit.xml", "ctrf.json", "report.html", "allure-results"
 WALKS = "walks"
 
 
@@ -58,6 +59,13 @@ def anything_happened(folder: Path) -> bool:
     return events.exists() and events.stat().st_size > 0
 
 
+def forget(folder: Path) -> None:
+    """Removes what an earlier run left in the folder, but for its walks, which may be replayed."""
+    for name in (EVENTS, RESULTS, JUNIT, CTRF, PAGE):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / ALLURE, ignore_errors=True)
+
+
 def read_results(path: Path) -> Json:
     """Returns the results document at `path`: a file, or the folder of a run (folds its events if need be)."""
     if path.is_dir() and not (path / RESULTS).exists():
@@ -96,9 +104,9 @@ def write_all(folder: Path) -> Results:
     results = fold_events(read_events(folder / EVENTS))
     document = results.to_json()
     (folder / RESULTS).write_text(to_text(document), "utf-8")
-    (folder / "junit.xml").write_text(junit.render(document), "utf-8")
-    (folder / "ctrf.json").write_text(to_text(ctrf.render(document)), "utf-8")
-    (folder / "report.html").write_text(html.render(document), "utf-8")
-    allure.write(document, folder / "allure-results")
+    (folder / JUNIT).write_text(junit.render(document), "utf-8")
+    (folder / CTRF).write_text(to_text(ctrf.render(document)), "utf-8")
+    (folder / PAGE).write_text(html.render(document), "utf-8")
+    allure.write(document, folder / ALLURE)
     _write_walks(folder, results)
     return results

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from holdfast.reports.files import anything_happened, to_text, write_all
+from holdfast.reports.files import anything_happened, forget, to_text, write_all
 from holdfast.reports.html import LOOKS, asset, environment, policy
 from holdfast.reports.summary import outcome_line
 from holdfast.reports.text import Json
 from holdfast.reports.together import together, verdicts_of
+from holdfast.spec.catalogue import builtin_keys
 
 INDEX = "index.html"
 COMMAND = "command.json"
@@ -34,10 +35,20 @@ def write_index(folder: Path, document: Json) -> Path:
 
 
 def specs_in(folder: Path) -> list[str]:
-    """Returns the specs whose runs are in folders of their own below this one, in the order of the command."""
-    found = sorted(path.name for path in folder.iterdir() if anything_happened(path)) if folder.is_dir() else []
-    order = _kept(folder).get("specs", [])
-    return sorted(found, key=lambda key: order.index(key) if key in order else len(order))
+    """Returns the specs whose runs are in folders of their own below this one, in the order of the command.
+
+    A command that was killed has not said which they are: then every spec that is there counts; mutants and walks do
+    not.
+    """
+    order = _kept(folder).get("specs") or builtin_keys()
+    return [key for key in order if anything_happened(folder / key)]
+
+
+def forget_all(folder: Path) -> None:
+    """Removes the reports that earlier commands left in the folder: what is there afterwards is of the next one."""
+    forget(folder)
+    for name in (INDEX, COMMAND):
+        (folder / name).unlink(missing_ok=True)
 
 
 def rewrite(folder: Path) -> Json:

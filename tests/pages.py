@@ -35,6 +35,12 @@ def fenced(page: Path, kind: str) -> list[str]:
     return [body for each, body in _FENCE.findall(page.read_text()) if each == kind]
 
 
+def fenced_below(page: Path, heading: str, kind: str) -> list[str]:
+    """The fenced blocks of one section of a page."""
+    section = page.read_text().split(f"\n{heading}\n", 1)[1].split("\n## ", 1)[0]
+    return [body for each, body in _FENCE.findall(section) if each == kind]
+
+
 def prose(page: Path) -> str:
     return _FENCE.sub("", page.read_text())
 

@@ -37,6 +37,8 @@ def offences(source: str) -> Iterator[str]:
                 yield from _objects(given, lists.get(id(node), frozenset()))
             if _name(node.func) == "expect" and _yes_or_no(node):
                 yield f"line {node.lineno}: expect of a truth value without why="
+        elif isinstance(node, ast.Call) and _name(node.func) == "parametrize" and _unnamed(node):
+            yield f"line {node.lineno}: parametrize names its checks as Python writes the values; give ids="
 
 
 def _in_scope(scope: ast.AST) -> Iterator[tuple[ast.AST, frozenset[str]]]:
@@ -84,6 +86,14 @@ def _is_collection(value: ast.expr) -> bool:
     return isinstance(value, literals) or (isinstance(value, ast.Attribute) and value.attr in {"calls", "received"})
 
 
+def _unnamed(call: ast.Call) -> bool:
+    """Whether a value of a parametrized check is None, True or False and nothing names it."""
+    if any(keyword.arg == "ids" for keyword in call.keywords):
+        return False
+    constants = (node for node in ast.walk(call) if isinstance(node, ast.Constant))
+    return any(node.value is None or isinstance(node.value, bool) for node in constants)
+
+
 def _yes_or_no(call: ast.Call) -> bool:
     if any(keyword.arg == "why" for keyword in call.keywords) or not call.args:
         return False
@@ -127,6 +137,7 @@ def test_what_a_check_says_is_a_sentence() -> None:
         "expect(a == b, True)",
         "expect(any(calls), True)",
         "expect(not calls, True)",
+        "parametrize('said', [None, 1])",
     ],
 )
 def test_a_place_without_a_sentence_is_seen(source: str) -> None:
@@ -142,6 +153,7 @@ def test_a_place_without_a_sentence_is_seen(source: str) -> None:
         "expect(answer, success())",
         "assert not late, f'late: {plain(late)}'",
         "log(f'{spy!r}')",
+        "parametrize('said', [None, 1], ids=['no term', 'a term'])",
     ],
 )
 def test_a_sentence_is_left_alone(source: str) -> None:

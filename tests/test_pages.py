@@ -73,7 +73,7 @@ def check_pip(command: Command) -> None:
 
 
 def leave(command: Command) -> None:
-    """Programs of others: curl, an editor, pre-commit."""
+    """Programs of others: curl, an editor, pre-commit, what every shell has."""
 
 
 KNOWN = {
@@ -83,6 +83,9 @@ KNOWN = {
     "pip": check_pip,
     "curl": leave,
     "$EDITOR": leave,
+    "python3": leave,
+    ".": leave,
+    "kill": leave,
 }
 
 

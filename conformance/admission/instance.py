@@ -210,9 +210,11 @@ class Instance:
             expect(answer, wire.success(), why="a confirmed replacement")
         return answer
 
-    async def cancel(self, offer: str, character: Character, *, as_user: User | None = None) -> Answer:
+    async def cancel(
+        self, offer: str, character: Character, *, node: str | None = None, as_user: User | None = None
+    ) -> Answer:
         self.admission.features.require("cancel_replacement")
-        return await self.admission.call(wire.cancel(self.id, offer), as_user or character.user)
+        return await self.admission.call(wire.cancel(self.id, offer), as_user or character.user, node=node)
 
     async def attach(
         self,

@@ -26,7 +26,7 @@ async def look(admission: Admission) -> list[str]:
         return took
     answer = _answered(await admission.call(wire.queue_status("holdfast-preflight", _NOBODY), user), _QUEUE)
     key = "auth_secret" if "auth_secret" in target.credentials else "identities"
-    if answer.status == 401:
+    if answer.status == 401 or answer.reason == "NOT_AUTHENTICATED":
         _refused(key, f"GET {_QUEUE}", answer.status, str(target.file))
     return [*took, key] if answer.status < 500 else took  # a server that fails has not looked at it
 

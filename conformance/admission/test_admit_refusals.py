@@ -2,7 +2,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from holdfast.check.finding import demand, expect
@@ -82,17 +82,21 @@ async def _refusals(admission: Admission) -> AsyncIterator[tuple[str, str, Answe
     yield "drain", "AD-DRAIN-01", await draining.connect(late)
 
 
+def _altered(bearer: str) -> Iterator[str]:
+    """Yields a good bearer with its end, its begin and its middle altered: none of them was ever issued."""
+    yield f"{bearer[:-8]}{'0' * 8}"
+    for at in (0, len(bearer) // 2):
+        other = "x" if bearer[at] != "x" else "y"
+        yield f"{bearer[:at]}{other}{bearer[at + 1 :]}"
+
+
 @verifies("AD-ADMIT-06")
 async def test_without_valid_credentials_there_is_no_session(admission: Admission) -> None:
     arena, character = await admission.instance(), await admission.character()
     request = arena.request(character.id)
-    forged = f"{character.user.bearer[:-8]}{'0' * 8}"
-    for header in (
-        {},
-        {"Authorization": "InvalidFormat"},
-        {"Authorization": "Bearer nobody"},
-        {"Authorization": f"Bearer {forged}"},
-    ):
+    forged = (f"Bearer {each}" for each in _altered(character.user.bearer))
+    for said in (None, "InvalidFormat", "Bearer nobody", *forged):
+        header = {"Authorization": said} if said else {}
         _nothing_given(await admission.call(request, None, headers=header), "NOT_AUTHENTICATED")
 
     await _let_in(arena, character, "control: the same attempt with its owner's credentials")

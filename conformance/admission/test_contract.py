@@ -102,7 +102,9 @@ async def _every_kind_of_refusal(admission: Admission, T: SpecTime) -> None:
     await other.put(capacity=1)
     await other.drain()
     await other.connect(unknown)
+    await admission.ask_admin(Request("GET", "/admin/drain-mode/status"))
     await other.drain(on=False)
+    await admission.ask_admin(Request("GET", "/admin/drain-mode/status"))
     bearer = {"Authorization": f"Bearer {unknown.user.bearer}", "Content-Type": "application/json"}
     for body in (b"{", b"[]", b" " * 100_000):
         await admission.raw("POST", f"/instances/{arena.id}/connect", data=body, headers=bearer)

@@ -8,6 +8,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission
+from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import place
 from holdfast.conformance.shared.wire import moment
 
@@ -15,10 +16,16 @@ SESSIONS, DEPTH, PEAK = "session_active_current", "queue_depth_current", "queue_
 
 
 def _gauge(admission: Admission, name: str) -> Callable[[], Awaitable[float]]:
-    """Returns a function that reads the gauge; any node will do, because a gauge is the cluster's value."""
+    """Returns a function that reads the gauge; any node will do, because a gauge is the cluster's value.
+
+    All three count characters, so no series of them is ever below 0.
+    """
 
     async def look() -> float:
-        return (await admission.metrics()).total(name)
+        metrics = await admission.metrics()
+        below = [f"{value:g}" for sample, _, value in metrics.samples if sample == name and value < 0]
+        none_of(below, f"series of {name} below 0")
+        return metrics.total(name)
 
     return look
 

@@ -252,7 +252,7 @@ async def _shown_again(arena: Instance, character: Character, promoted: Answer) 
     demand(shown, promoted.describe(), again.describe(), "the same session is shown until a socket attaches")
 
 
-@verifies("AD-POLL-06", waits="promote_within")
+@verifies("AD-POLL-06", waits="promote_within + prompt")
 async def test_pushed_positions_agree_with_polled_ones(admission: Admission) -> None:
     admission.features.require_declared("push")
     arena = await admission.instance(capacity=1)
@@ -268,6 +268,14 @@ async def test_pushed_positions_agree_with_polled_ones(admission: Admission) -> 
     update = await socket.frame("queue_update", after=before)
     _pushed(update, position=0, depth=1, why="queue_update after the leave ahead")
     _shows(await arena.status(watching), position=0, depth=1)
+
+    await arena.withdraw(watching)
+    gone = await arena.status(watching)
+    with admission.arranging("AD-QUEUE-08"):
+        expect(gone, status(404), why="one who left the line")
+    await admission.T.sleep(admission.T.prompt, "what is pushed after the leave")
+    told = [frame.data.get("type") for frame in socket.frames if frame.data.get("type") == "queue_promoted"]
+    none_of(told, "promotion pushed to one who left the line")
 
 
 def _pushed(frame: Frame, *, position: int, depth: int, why: str) -> None:

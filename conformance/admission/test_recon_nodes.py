@@ -17,6 +17,8 @@ CROWD = 50
 # More misses than these miss the row. Each miss, and each drop for which the suite was late, needs another wave.
 MISSES_TOLERATED, WAVES = 2, 3
 ARRIVING_AT_ONCE = 16
+# How often two nodes close a socket of each other.
+ROUNDS = 3
 
 
 @verifies("AD-RECON-08", waits="2*prompt_never + 2*wait_tolerance")
@@ -39,6 +41,28 @@ async def test_a_session_dropped_on_one_node_resumes_through_another(admission: 
 
     expect(await arena.reclaim(character, session.token, gone=gone, node=b), success(session.session_id))
     await served(await arena.attach(session.session_id, character, node=b, owner="AD-RECON-08"), "the new socket")
+
+
+@verifies("AD-RECON-08", part=2, waits="2*prompt_never + 2*wait_tolerance")
+async def test_nodes_that_supersede_each_others_sockets_at_the_same_time_leave_one_each(
+    admission: Admission, T: SpecTime
+) -> None:
+    """Node b gets a token for a session of node a, while a may still be busy with a socket of b that it superseded."""
+    a, b, *_ = admission.nodes
+    arena = await admission.instance()
+    for _ in range(ROUNDS):
+        mine, theirs = await admission.characters(2)
+        session, old = await arena.join(mine, node=a)
+        await arena.join(theirs, node=b)
+        offer = await arena.offer(theirs, node=a)
+        await arena.connect(theirs, replace=offer, node=a)
+        new = await _resume_by_body(arena, mine, session, b)
+        if new is None:
+            gone = await admission.lose(old)
+            answer = await arena.reclaim(mine, session.token, gone=gone, node=b)
+            expect(answer, success(session.session_id), why="control: the same token once the socket is lost")
+        else:
+            await _only_the_new_one_lives(T, old, new)
 
 
 async def _beside_a_live_socket(admission: Admission, T: SpecTime, old_node: str, new_node: str) -> None:

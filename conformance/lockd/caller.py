@@ -41,6 +41,8 @@ from holdfast.target.deployment import Deployment
 
 _TIMEOUT_EXTRA = 5.0
 _HTTPS_PORT = 443
+# Calls for which a descriptor may state how long they are silent.
+_WINDOWS = {wire.LEAVE: "leave", wire.REGISTER: "registry", wire.UNREGISTER: "registry"}
 # There was no connection that could have been cut.
 _NOT_REACHED = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
@@ -246,9 +248,13 @@ class Caller(HttpDriver[Answer]):
         """Called with every answer of a node; here it is not kept."""
 
     def _answer_timeout(self, request: Request) -> float:
-        """Returns the seconds to wait for an answer: until the slowest such call never comes, and a margin."""
+        """Returns the seconds to wait for an answer: until the slowest such call never comes, and a margin.
+
+        A target may state that it takes longer, because it tries again itself before it gives up (`[windows]`).
+        """
         slowest = "leave_reject_max" if request.path == wire.LEAVE else "rm_call_max"
-        return self.T.never(slowest) + _TIMEOUT_EXTRA
+        stated = self.context.target.windows.get(_WINDOWS.get(request.path, ""), 0.0)
+        return max(self.T.never(slowest), stated) + _TIMEOUT_EXTRA
 
     def unanswered(self, how: str, sent: float, **more: Any) -> Answer:
         return super().unanswered(how.replace("[Errno None] ", ""), sent, **more)

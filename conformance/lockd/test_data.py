@@ -204,7 +204,7 @@ async def test_leases_and_registry_outlive_the_process(lockd: Lockd, T: SpecTime
     second = await lockd.member(late, nowhere(1), node)
     await lockd.kill(node)
     await T.sleep_until(lockd.moment_of(first.expires_at), T.clock_slack, "the early lease to run out")
-    await lockd.restart(node)
+    await lockd.restart(node, owner="TC-DATA-05")  # a node that can't start on what it has stored has not kept it
 
     seen, registry = await lockd.call(wire.members(), node=node), await lockd.registered(node)
     if seen.wall * 1000 > second.expires_at:
@@ -239,7 +239,7 @@ async def test_stored_objects_are_the_same_after_a_restart(lockd: Lockd) -> None
         expect({name: found[key].get(name) for name in wanted}, wanted, why=f"the lease object {when} the restart")
         demand((NAMESPACE, REGISTRY) in found, f"an object {NAMESPACE}/{REGISTRY} {when} the restart", _keys(found))
         if when == "before":
-            await lockd.restart(node)
+            await lockd.restart(node, owner="TC-DATA-05")
 
 
 @verifies("TC-DATA-06", isolation="disruptive", nodes=2, waits="2*rm_listed_max")
@@ -276,3 +276,19 @@ async def test_nodes_of_one_island_share_leases_and_registry(lockd: Lockd, T: Sp
     await lockd.lists(b, nowhere(1), why="it was announced at the other node of the island")
     await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), x, node=b)
     await lockd.lacks(a, nowhere(1), why="it has left at the other node of the island")
+
+
+@verifies("TC-DATA-06", isolation="disruptive", nodes=2, waits="2*rm_listed_max")
+async def test_nodes_of_two_islands_stand_under_two_hashes(lockd: Lockd) -> None:
+    a, b = lockd.nodes[:2]
+    if not lockd.dialect.durable_store:
+        raise NotObservable("[dialect] durable_store: a value of the setting `store` that outlives the process")
+    await lockd.restart(a, store=lockd.dialect.durable_store)
+    probe = wire.register("probe", nowhere(1), lockd.dialect.replica)
+    await lockd.arrange("TC-RM-10", probe, lockd.authority.server(name="x"), node=a)
+    if await lockd.entries("probe", b):
+        raise Inconclusive(f"{a} and {b} run on one store")
+    hashes = [await lockd.backend_of(node) for node in (a, b)]
+    demand(
+        len(set(hashes)) == len(hashes), "a backend hash for each store", names(hashes), "two stores that share nothing"
+    )

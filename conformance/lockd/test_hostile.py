@@ -16,6 +16,7 @@ from holdfast.conformance.lockd.identities import Authority, Identity
 from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.spy import spies
+from holdfast.conformance.lockd.walks.malformed import malformed_requests
 from holdfast.conformance.lockd.wire import no_handshake, ok, refused
 from holdfast.conformance.shared.wire import Request, not_status
 
@@ -136,3 +137,27 @@ async def test_a_huge_body_is_refused_or_served_as_a_whole(lockd: Lockd) -> None
     elif answer.answered and not 400 <= answer.status < 500:
         raise Finding(["4xx, a cut connection, or a member"], answer.describe(), "a body of ten megabytes")
     expect(names(await lockd.members(node, "TC-DATA-04")), before, why="the list after the huge body")
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1)
+async def test_half_a_character_is_refused_or_served(lockd: Lockd) -> None:
+    """JSON can spell half a character, UTF-8 can't: whatever a node makes of it, it goes on to serve its lists."""
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    body = f'{{"self_endpoint": "{nowhere(1)}/\\ud800"}}'.encode()
+    request = Request("POST", wire.ANNOUNCE, headers={"Content-Type": "application/json"})
+    answer = await lockd.call(request, server, node=node, data=body)
+    legal = answer.ok or 400 <= answer.status < 500
+    demand(legal, "200, or a refusal with a 4xx", answer.describe(), "an endpoint with half a character")
+    expect(await lockd.call(wire.members(), node=node), ok(), why="the member list afterwards")
+    await lockd.leave_as(server, node)
+    await lockd.member(server, nowhere(1), node)
+
+
+@verifies("TC-DATA-04", isolation="quiet", nodes=1)
+async def test_a_call_with_one_thing_wrong_is_refused_with_a_code(lockd: Lockd) -> None:
+    node, server = lockd.lone, lockd.authority.server(name="x")
+    for what, request in malformed_requests(nowhere(1), "h1").items():
+        answer = await lockd.call(request, server, node=node)
+        refusal = 400 <= answer.status < 500 and answer.code
+        demand(refusal, "4xx with an error code", f"{answer.describe()}: {answer.text}", what)
+    await lockd.member(server, nowhere(1), node)

@@ -10,7 +10,7 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
-from holdfast.conformance.lockd.judge import told
+from holdfast.conformance.lockd.judge import demand_none, told
 from holdfast.conformance.lockd.spy import refuses
 from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import ok, participant, refused
@@ -110,6 +110,20 @@ async def test_without_a_leader_nothing_is_decided_or_applied(lockd: Lockd) -> N
     expect(await lockd.recorded(txn, node), refused("txn_not_found"), why="nothing is recorded")
     answer = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=node)
     expect(answer, refused("tc_unavailable"), why="an apply with the last known term")
+
+
+@verifies("TC-TXN-03", isolation="quiet", nodes=1, waits="3*lease_settled_max")
+async def test_a_candidate_is_asked_for_no_decision(lockd: Lockd, T: SpecTime) -> None:
+    """A vote names no leader, so there is nobody to forward to, and no term that an apply could carry."""
+    node, (spy,) = await leaderless(lockd)
+    since = T.now()
+    ttl = int(T.probe_lease_ttl * 1000)
+    granted = await lockd.vote(spy.node_id, 3000, ttl, node, endpoint=spy.endpoint, who=spy.identity)
+    decided = await lockd.call(wire.decide(lockd.txn(), "commit"), node=node)
+    applied = await lockd.call(wire.apply(lockd.txn(), "commit", term=granted.leader.term or 3000), node=node)
+    expect(decided, refused("tc_unavailable"), why="a decision at a node that has voted, but knows no leader")
+    expect(applied, refused("tc_unavailable"), why="an apply there, with the term of the vote")
+    demand_none(spy.got(wire.DECIDE, since=since), "no decision forwarded to a mere candidate")
 
 
 async def _outside(lockd: Lockd, node: str, T: SpecTime) -> None:

@@ -22,6 +22,7 @@ WALKERS = 4
 ROWS = (
     "TC-AUTH-02",
     "TC-DATA-02",
+    "TC-DATA-04",
     "TC-ELECT-01",
     "TC-ELECT-03",
     "TC-ELECT-04",
@@ -30,6 +31,7 @@ ROWS = (
     "TC-ELECT-08",
     "TC-IDENT-03",
     "TC-JOIN-01",
+    "TC-JOIN-06",
     "TC-LEAVE-01",
     "TC-LEAVE-02",
     "TC-LEAVE-03",
@@ -40,6 +42,7 @@ ROWS = (
     "TC-LEAVE-11",
     "TC-LOOP-01",
     "TC-MEMBER-01",
+    "TC-MEMBER-02",
     "TC-MEMBER-03",
     "TC-MEMBER-04",
     "TC-MEMBER-05",

@@ -54,7 +54,8 @@ class Driver(Work):
         asked = self.T.now()
         self.context.transcript.note(f"SIGTERM {node}")
         status = await self.deployment.nodes[node].term(wait)
-        self.context.transcript.note(f"{node} ended with {status}")
+        said = f"still runs after {wait:.1f} s" if status is None else f"ended with {status}"
+        self.context.transcript.note(f"{node} {said}")
         await self.hang_up()
         return status, Moment(asked.lo, time.monotonic())
 

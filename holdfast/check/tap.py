@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from holdfast.check.context import Context
 from holdfast.check.finding import Inconclusive, NotObservable
+from holdfast.check.plain import plain
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.target.tap import Command, Pushed, TapLog
@@ -88,7 +89,7 @@ class Tap:
         """Write these commands into the transcript, each at the time when it passed."""
         for command in commands:
             self._context.transcript.add(
-                "⇢", f"{command.node} → redis {command.describe()}  ← {command.reply!r}", at=command.at
+                "⇢", f"{command.node} → redis {command.describe()}  ← {plain(command.reply)}", at=command.at
             )
 
     async def nothing_bypassed(self) -> None:

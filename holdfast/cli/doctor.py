@@ -16,6 +16,7 @@ from holdfast.check.observe import Metrics, json_lines
 from holdfast.cli.first_looks import first_looks
 from holdfast.cli.hook_looks import hook_looks
 from holdfast.cli.looks import Seen, tried
+from holdfast.cli.patience import wait_for
 from holdfast.cli.store_members import store_looks
 from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
@@ -33,8 +34,9 @@ from holdfast.target.speaks import speaks_otherwise
 _RESTART_TIMEOUT = 60.0
 
 
-def examine(path: Path, *, disruptive: bool) -> int:
+def examine(path: Path, *, disruptive: bool, wait: str | None = None) -> int:
     """Exit 0: all that was promised and could be tried works; 1: something does not; 2: nobody could run against it."""
+    wait_for(partial(load, path), str(path), wait)
     target = load(path)
     catalogue = builtin(target.spec)
     print(f"{target.name}: {target.spec}, profile {target.profile}, time scale {target.time_scale:g}{_roles(target)}")

@@ -15,6 +15,7 @@ from holdfast.cli.commands import EXIT_CODES, Group, UsageError, command, usage_
 from holdfast.cli.completion import ids, specs
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
+from holdfast.load.extra import LoadError
 from holdfast.reports.model import StreamError
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import RunOptions
@@ -67,6 +68,7 @@ RESULTS = Path("holdfast-results")
 @command(app, judges=True)
 @takes(
     "target",
+    "wait",
     "catalogue",
     "time_scale",
     "profile",
@@ -101,6 +103,7 @@ def run(
 @takes(
     *(
         "target",
+        "wait",
         "engine",
         "seed",
         "random",
@@ -117,7 +120,8 @@ def run(
 def chaos(
     options: RunOptions,
     what: Annotated[
-        list[str] | None, typer.Argument(help="specs, then scenarios of them (C3 C7); all of every spec if left out")
+        list[str] | None,
+        typer.Argument(metavar="SPEC", help="specs, then scenarios of them (C3 C7); all of every spec if left out"),
     ] = None,
     *,
     as_json: Json = False,
@@ -138,6 +142,7 @@ def chaos(
 @takes(
     *(
         "target",
+        "wait",
         "against",
         "seed",
         "steps",
@@ -165,15 +170,56 @@ def walk(
     raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
 
 
+@command(app, judges=True)
+@takes("target", "time_scale", "seed", "violate", "results", "launcher", results=RESULTS / "load")
+def load(
+    options: RunOptions,
+    key: Key,
+    *,
+    list_: Annotated[bool, typer.Option("--list", help="say which campaigns there are, and leave")] = False,
+    campaign: Annotated[
+        list[str] | None, typer.Option(help="run this campaign; all but headlines if left out", metavar="ID")
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(help="make the load in N processes; with --master, wait for N workers", metavar="N", min=1)
+    ] = 1,
+    master: Annotated[bool, typer.Option("--master", help="let workers of other machines make the load")] = False,
+    worker: Annotated[bool, typer.Option("--worker", help="make load for a master elsewhere")] = False,
+    master_host: Annotated[
+        str, typer.Option(help="of a worker: where its master is; of a master: where it listens", metavar="HOST")
+    ] = "127.0.0.1",
+    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT")] = 5557,
+) -> None:
+    """Run load campaigns: requests when they are due, budgets, exact counts and rules over the whole history."""
+    from holdfast.cli import load as campaigns
+
+    if list_:
+        typer.echo(campaigns.listed(key))
+        return
+    if worker:
+        campaigns.work_for(key, master_host, master_port)
+    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port)
+    raise typer.Exit(campaigns.load(key, options, asked))
+
+
 @command(app)
 @takes("time_scale", "violate", "stranger")
 def serve(
     options: RunOptions,
     key: Key,
     nodes: Annotated[
-        str, typer.Option(help="how many nodes: 3, or by role api=2,worker=1; as many as the built-in target has")
+        str,
+        typer.Option(
+            metavar="N", help="how many nodes: 3, or by role api=2,worker=1; as many as the built-in target has"
+        ),
     ] = "",
-    descriptor: Annotated[Path | None, typer.Option(help="write the descriptor to this file too")] = None,
+    descriptor: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="write the descriptor here once all nodes are ready, instead of printing it; removed at the end",
+        ),
+    ] = None,
 ) -> None:
     """Start the reference servers of a spec and print the descriptor that points the suite at them."""
     from holdfast.cli.serve import serve as start
@@ -205,7 +251,7 @@ def init(
         str, typer.Argument(help="the spec that your server implements", metavar="SPEC", autocompletion=specs)
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="file to write; standard output if left out")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="file to write; standard output if left out")
     ] = None,
 ) -> None:
     """Write a commented descriptor to fill in for your own server."""
@@ -222,8 +268,10 @@ def init(
 
 
 @command(app, judges=True)
+@takes("wait")
 def doctor(
-    target: Annotated[Path | None, typer.Argument(help="descriptor of the target")] = None,
+    options: RunOptions,
+    target: Annotated[Path | None, typer.Argument(metavar="FILE", help="descriptor of the target")] = None,
     disruptive: Annotated[
         bool, typer.Option("--disruptive", help="also try kill, pause, restart, and hooks that write or give work")
     ] = False,
@@ -237,7 +285,7 @@ def doctor(
     if target is not None:
         from holdfast.cli.doctor import examine
 
-        raise typer.Exit(examine(target, disruptive=disruptive))
+        raise typer.Exit(examine(target, disruptive=disruptive, wait=options.wait))
     if not install:
         raise TargetError("name a descriptor to try, or a tool to --install")
 
@@ -269,7 +317,7 @@ def explain(
 
 
 @command(app, judges=True)
-def report(folder: Annotated[Path, typer.Argument(help="results folder of a run")]) -> None:
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="results folder of a run")]) -> None:
     """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
     from holdfast.reports.files import anything_happened, write_all
     from holdfast.reports.index import INDEX, rewrite, specs_in
@@ -305,6 +353,7 @@ command(app, context_settings=FLAGS_ARE_ITS_OWN)(relay)
 # What a user can get wrong: the text of each is the sentence to print.
 MISTAKES = (
     *(TargetError, CatalogueError, PlanError, OptionError, StreamError, StartError, ScheduleError, ReplayError),
+    LoadError,
     OSError,
 )
 

@@ -75,8 +75,8 @@ def _refuse_chaos_mistakes(target: Target, options: RunOptions) -> None:
         must_have_toxiproxy()
 
 
-def refuse_folder(results: Path | None) -> None:
-    """Raises OptionError unless the results can be written there; makes the folder."""
+def refuse_folder(results: Path | None, asked: str = "") -> None:
+    """Raises OptionError unless files can be written there, as was `asked` for; makes the folder."""
     folder = results or Path()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,9 @@ def refuse_folder(results: Path | None) -> None:
             pass
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise OptionError(f"--results {folder}: can't be written to ({why}); name another folder") from error
+        raise OptionError(
+            f"{asked or f'--results {folder}'}: can't be written to ({why}); name another folder"
+        ) from error
 
 
 def refuse_without_failures(results: Path) -> None:

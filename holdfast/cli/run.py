@@ -11,15 +11,17 @@ import pytest
 
 from holdfast import rooms
 from holdfast.cli.mistakes import cache_folder, refuse_mistakes, refuse_scenarios
+from holdfast.cli.patience import wait_for
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover
 from holdfast.reports.files import anything_happened, walk_files, write_all
+from holdfast.reports.index import forget_all
 from holdfast.reports.result import Results
 from holdfast.run.options import RunOptions
 from holdfast.run.signals import ignore_signals
-from holdfast.run.stream import EVENTS, Reporter
+from holdfast.run.stream import Reporter
 from holdfast.run.suite import SCENARIOS, WALKS
 from holdfast.run.tokens import Tokens
 from holdfast.spec.catalogue import builtin_keys
@@ -57,6 +59,7 @@ class _Listener(Handover):
 
 def run_all(keys: list[str], options: RunOptions, scenarios: tuple[str, ...] = (), *, as_json: bool) -> int:
     """Run the suites of these specs; `scenarios` are the names of those that chaos is to run."""
+    wait_for(options.read_target, options.target, options.wait)
     chosen = keys or ([options.read_target().spec] if options.target else builtin_keys())
     refuse_scenarios(chosen, scenarios)
     if len(chosen) > 1:
@@ -96,7 +99,7 @@ def run_suite(
     refuse_mistakes(key, options)
     results = options.results or Path()
     listener = _Listener(options, reporter, tokens)
-    (results / EVENTS).unlink(missing_ok=True)
+    forget_all(results)
     with undisturbed():
         code = pytest.main(_arguments(key, options, scenarios, results), plugins=[listener])
     if listener.problem:

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import json
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.store_members import watched_by, who_leads
 from holdfast.reference.shared.drawn.draw import PREFIX, NoSuchMutant
+from holdfast.reports.text import count
 from holdfast.run.harness import Harness
 from holdfast.run.options import RunOptions, estranged
 from holdfast.run.stream import Stream
@@ -22,6 +25,9 @@ from holdfast.target.deployment import Deployment, Wanted
 from holdfast.target.descriptor import NodeSpec, Target, TargetError, builtin_path, load
 from holdfast.target.ready import Ready
 from holdfast.target.roles import NODE, counted
+
+# The first line of a descriptor in a file, by which it is known again.
+_OURS = "# Written by holdfast serve, and removed when it ends."
 
 
 def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
@@ -38,7 +44,9 @@ def serve_target(
     target: Target, *, violate: str | None = None, also: tuple[str, ...] = (), descriptor: Path | None = None
 ) -> int:
     """Start all nodes of a target, print a descriptor of them as they run, and wait to be stopped."""
-    harness = Harness(target, Stream())
+    if descriptor:
+        _refuse_others_file(descriptor)
+    harness, text = Harness(target, Stream()), ""
     try:
         harness.open()
         wanted = Wanted("shared", frozenset(), {}, variant=violate or "")
@@ -46,12 +54,43 @@ def serve_target(
         text = "\n".join(_describe(target, deployment, harness.folder, violate, also)) + "\n"
         text += "".join(f"# {line}\n" for line in harness.call(_store_lines(deployment)))
         if descriptor:
-            descriptor.write_text(text)
-        print(text, flush=True)
+            text = f"{_OURS}\n{text}"
+            _write_at_once(descriptor, text)
+            print(f"{_what(target, violate)}: holdfast run {target.spec} --target {descriptor}", flush=True)
+        else:
+            print(text, flush=True)
         _until_stopped()
     finally:
+        if descriptor and _is_ours(descriptor) and descriptor.read_text() == text:  # not that of a later server
+            descriptor.unlink()
         harness.close()
     return 0
+
+
+def _what(target: Target, violate: str | None) -> str:
+    broken = f", violating {violate}" if violate else ""
+    return f"serving {target.spec}{broken}, {count(len(target.nodes), 'node')}"
+
+
+def _is_ours(file: Path) -> bool:
+    return file.is_file() and file.read_bytes().startswith(_OURS.encode())
+
+
+def _refuse_others_file(file: Path) -> None:
+    """Raises TargetError for a file that somebody wrote by hand, or that can't be written; removes one of ours."""
+    if _is_ours(file):
+        file.unlink()  # whoever waits for this one must not take it for that
+    elif not file.exists():
+        refuse_folder(file.parent, f"--descriptor {file}")
+    else:
+        raise TargetError(f"--descriptor {file}: exists already, and is not of holdfast serve; choose another name")
+
+
+def _write_at_once(file: Path, text: str) -> None:
+    """Write the whole file or nothing: whoever waits for it reads it as soon as it is there."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(file)
 
 
 def _also_broken(key: str, violate: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.cli.mistakes import failed_last, refuse_mistakes
 from holdfast.reports.files import RESULTS, anything_happened, read_results, write_all
-from holdfast.reports.index import COMMAND, INDEX, write_index
+from holdfast.reports.index import forget_all, write_index
 from holdfast.reports.terminals import Terminals
 from holdfast.reports.text import Json
 from holdfast.reports.together import together
@@ -25,7 +25,6 @@ from holdfast.run.options import RunOptions
 from holdfast.run.runners import Ending, Order, Runners
 from holdfast.run.selection import PlanError, Selection, known, unknown
 from holdfast.run.signals import ignore_signals
-from holdfast.run.stream import EVENTS
 from holdfast.run.suite import check_names, checks_of
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import TargetError
@@ -71,8 +70,6 @@ def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tupl
         raise TargetError(f"--target {options.target} is of one spec; name that spec alone")
     folder = options.results or Path()
     parts = _only_of(_failed(keys, folder) if options.last_failed else keys, options.only)
-    for old in (INDEX, COMMAND):  # what is there afterwards is of this run
-        (folder / old).unlink(missing_ok=True)
     orders = []
     for key, only in parts.items():
         asked = replace(options, results=folder / key, only=only, target=None if work == "mutants" else key)
@@ -80,9 +77,9 @@ def _orders(work: str, keys: Sequence[str], options: RunOptions, scenarios: tupl
         asked = replace(asked, overlap=asked.overlap_at(scale, min(jobs, len(parts))))
         if work == "run":
             refuse_mistakes(key, asked)
-        for old in (EVENTS, RESULTS):
-            (folder / key / old).unlink(missing_ok=True)
         orders.append(Order(work, key, asked, scenarios, argv=tuple(sys.argv[1:])))
+    for place in (folder, *(folder / key for key in parts)):
+        forget_all(place)
     return orders
 
 

@@ -4,8 +4,8 @@ A wrong credential fails every row in its own way, and none of them names it. So
 `preflight` with a function `look`, which asks for drivers by annotation as checks do, tries what it was given with
 calls that change nothing, and returns the names of what was taken, or raises `WronglyGiven` with one sentence. A driver
 may raise it too when it is made, where its own part of the descriptor makes no sense. `look` is not called where
-Holdfast starts the nodes and hands them the same credentials: if they refuse those, the rows say so. Anything else that
-goes wrong here is left to the checks.
+Holdfast starts the nodes and hands them all of the same credentials: if they refuse those, the rows say so. Anything
+else that goes wrong here is left to the checks.
 """
 
 import asyncio
@@ -46,8 +46,19 @@ async def first_look(target: Target, catalogue: Catalogue, deployment: Deploymen
 
 
 def hands_credentials_over(target: Target) -> bool:
-    """Whether the nodes are started with the credentials of the same descriptor, so that both sides have the same."""
-    return target.startable and any(target.mentions(node, "{credentials.", "{files.") for node in target.nodes)
+    """Whether the nodes are started with the credentials of the same descriptor, so that both sides have the same.
+
+    A secret that no start command names is one that the nodes have from elsewhere, and may be another one there. What
+    is made of placeholders comes from the harness, which gives both sides the same files.
+    """
+    if not target.startable or not _mentioned(target, "{credentials.", "{files."):
+        return False
+    written = [key for key, value in target.credentials.items() if "{" not in str(value)]
+    return all(_mentioned(target, f"{{credentials.{key}}}") for key in written)
+
+
+def _mentioned(target: Target, *placeholders: str) -> bool:
+    return any(target.mentions(node, *placeholders) for node in target.nodes)
 
 
 async def look_at_credentials(

@@ -12,7 +12,7 @@ import contextlib
 import gc
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ from holdfast.fixtures.deploy import LocalDeployments
 from holdfast.fixtures.deployment_links import LinkHost
 from holdfast.fixtures.external_redis import ExternalRedis
 from holdfast.fixtures.ground import Ground, StartLinks, python_modules
-from holdfast.fixtures.launcher import Command, Guardian
+from holdfast.fixtures.launcher import Command, Guardian, Process
 from holdfast.fixtures.ports import PortPool
 from holdfast.run.first_look import first_look
 from holdfast.run.job import Job
@@ -99,6 +99,17 @@ class Harness:
 
     def lease(self, wanted: Wanted, target: Target, timings: Timings) -> Deployment:
         return self.call(self._deployments_now().lease(wanted, target, timings))
+
+    async def give_back(self, deployment: Deployment) -> None:
+        await self._deployments_now().give_back(deployment)
+
+    def spawner(self, name: str) -> Callable[[Sequence[str]], Awaitable[Process]]:
+        """Returns what starts a program that ends with this run, its output in a log of this name."""
+
+        async def spawn(argv: Sequence[str]) -> Process:
+            return await self._guardian.spawn(Command(argv=list(argv)), name=name)
+
+        return spawn
 
     def try_target(self, target: Target, catalogue: Catalogue) -> str | None:
         """Start one copy and give it back, so that a target which can't start fails once and not in every check.

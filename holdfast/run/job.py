@@ -66,8 +66,11 @@ class Job:
 
     @property
     def deadline(self) -> float:
-        """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work."""
-        return 1.5 * self.planned + 10
+        """Past this a check hangs: one and a half times what it plans to wait, and ten seconds to work.
+
+        To that comes one silence for as long as the target states that it may keep silent.
+        """
+        return 1.5 * self.planned + 10 + max(self.target.windows.values(), default=0.0)
 
     @property
     def weight(self) -> int:

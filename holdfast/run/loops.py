@@ -49,8 +49,9 @@ def _forget_what_is_over(loop: asyncio.AbstractEventLoop, context: dict[str, Any
     Of one that is given up while it shakes hands it leaves a future behind that nobody waits for. Of one that is closed
     it still reads what has arrived, and may try to answer it.
     """
-    error, transport = context.get("exception"), context.get("transport")
+    error = context.get("exception")
     given_up = "future" in context and isinstance(error, ssl.SSLError)
-    closed = isinstance(error, RuntimeError) and transport is not None and transport.is_closing()
+    # By its text: a transport that ended by an error does not say of itself that it is closing.
+    closed = isinstance(error, RuntimeError) and "handler is closed" in str(error)
     if not given_up and not closed:
         loop.default_exception_handler(context)

@@ -23,8 +23,16 @@ def refuse_values(given: RunOptions) -> None:
         value = getattr(given, option.name)
         if value is None or value == option.default:
             continue
+        if _says_nothing(value):
+            # A script's variable that nobody set. Taken as left out, it would run the built-in target in silence.
+            raise OptionError(f"{option.spelling}: empty; give it a value, or leave it out")
         for problem in _problems(option, value):
             raise OptionError(f"{option.spelling} {value}: {problem}")
+
+
+def _says_nothing(value: Any) -> bool:
+    texts = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(text, str) and not text.strip(" ,") for text in texts)
 
 
 def _problems(option: Option, value: Any) -> Iterator[str]:

@@ -63,6 +63,9 @@ class Flag:
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     target: Annotated[str | None, Flag("descriptor of the target, or the key of a built-in one", "FILE")] = None
+    wait: Annotated[
+        str | None, Flag("wait this long for the descriptor, and for its URLs to answer, e.g. 30s", "TIME")
+    ] = None
     catalogue: Annotated[str | None, Flag("insist on this version of the catalogue", "VERSION")] = None
     time_scale: Annotated[float | None, Flag("1 = the spec's own time", "X")] = None
     profile: Annotated[str | None, Flag("wire, store, control or full instead of the descriptor's", "NAME")] = None

@@ -93,6 +93,10 @@ class Timings:
     def all(self) -> Mapping[str, Scaled]:
         return self._scaled
 
+    def limits(self) -> Mapping[str, float]:
+        """Returns every limit by its name."""
+        return {name: self._limit(name) for name in self._limits}
+
     def never(self, name: str) -> float:
         """After these seconds what this timing waits for does not happen any more: the one rule for all checks.
 

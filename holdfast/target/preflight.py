@@ -50,14 +50,22 @@ def nothing_listens(target: Target) -> str | None:
     """
     if target.startable:
         return None
-    urls = {(kind, url) for node in target.nodes for kind, url in node.urls.items()}
-    addresses = sorted({url for kind, url in urls if takes_connections(kind, url)})
-    key = "[[node]] urls"
-    if not urls and (redis := str(target.observe.get("redis", ""))):
+    addresses, key = _addresses(target), "[[node]] urls"
+    if not any(node.urls for node in target.nodes) and (redis := str(target.observe.get("redis", ""))):
         addresses, key = [redis], "[observe] redis"
     if not addresses or any(_accepts(url) for url in addresses):
         return None
     return f"nothing listens at {', '.join(addresses)}: start {target.name}, or mend {key} in {target.file}"
+
+
+def silent(target: Target) -> list[str]:
+    """Returns the URLs of nodes that others start where nothing listens yet."""
+    return [] if target.startable else [url for url in _addresses(target) if not _accepts(url)]
+
+
+def _addresses(target: Target) -> list[str]:
+    urls = {(kind, url) for node in target.nodes for kind, url in node.urls.items()}
+    return sorted({url for kind, url in urls if takes_connections(kind, url)})
 
 
 def wrong_scheme(target: Target) -> str | None:

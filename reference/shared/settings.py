@@ -95,7 +95,7 @@ def port(text: str) -> int:
 
 
 def truth(text: str) -> bool:
-    values = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    values = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
     if text.lower() not in values:
         raise ValueError("must be true or false")
     return values[text.lower()]

@@ -127,6 +127,22 @@ def test_whether_a_suspended_attempt_counts_as_a_failure_is_open_until_it_is_tol
     assert len(script.possible.states) == 1
 
 
+def test_a_void_token_is_refused_with_any_code_but_that_of_a_cause_that_is_not_there() -> None:
+    for reason, holds in (
+        ("INVALID_RECONNECTION_TOKEN", True),
+        ("ALREADY_IN_SESSION", True),
+        ("INVALID_REPLACE_TOKEN", False),
+        ("CHARACTER_SUSPENDED", False),
+    ):
+        script = Script()
+        script.admitted("a", "i1", 0)
+        if holds:
+            script.connect("a", "i1", TOKENS[5], outcome="failed", reason=reason, remainingAttempts=4)
+            continue
+        with pytest.raises(Broken, match=reason):
+            script.connect("a", "i1", TOKENS[5], outcome="failed", reason=reason, remainingAttempts=4)
+
+
 def test_every_command_has_a_kind_that_the_goal_knows() -> None:
     known = {pair.command for pair in goal.pairs(several=True, kills=True, cancels=True)}
     drawn = all_commands(State(), 2, SPANS.rate_failures, kills=True, cancels=True)

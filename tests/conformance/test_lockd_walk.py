@@ -104,6 +104,7 @@ def test_a_node_that_is_wrong_in_one_way_is_found(wrong: str) -> None:
         ("an old term is passed on", [REGISTERED, do("decide", txn="t3", **{"as": "commit"})], ("TC-TXN-08",)),
         ("leaves without a release", [do("announce", who="s1"), 4.5, do("exit")], ("TC-LEAVE-10",)),
         ("a learned leader is never forgotten", [*LEADERLESS, do("report", who="s1"), 3.5], ("TC-ELECT-08",)),
+        ("takes what is malformed", [do("malformed", call="announce with a user")], ("TC-MEMBER-02",)),
         ("a release is ignored", [*FOLLOWING, do("release", who="s1", term="current")], ("TC-STEP-05",)),
     ],
 )

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.fixtures.certs import make_certificates
+from holdfast.run.first_look import hands_credentials_over
 from holdfast.target.descriptor import Target, TargetError, load
 from holdfast.target.given import wrong_file
 from holdfast.target.preflight import not_there
+from tests.pages import ROOT
 
 DESCRIPTOR = """
 [target]
@@ -77,7 +79,8 @@ def test_a_secret_is_no_file(tmp_path: Path) -> None:
         ('[not_offered]\n"TC-STEP-06#9" = "x"', "there is no such part"),
         ('[not_offered]\nmetrics = ""', "say why"),
         ('[windows]\nleave = "soon"', "is no duration"),
-        ("[windows]\nleave = 45", "is no duration"),
+        ("[windows]\nleave = 45", "must be text"),
+        ('[windows]\nleaves = "45s"', "did you mean 'leave'"),
     ],
 )
 def test_entries_that_mean_nothing_are_refused(tmp_path: Path, more: str, complaint: str) -> None:
@@ -92,3 +95,36 @@ def test_windows_are_real_seconds_and_causes_may_be_anything(tmp_path: Path) -> 
     assert found.not_offered.of_cause("admin calls") == "not offered: there are none"
     assert found.not_offered.of_cause("admin calls: PUT") == "not offered: there are none"
     assert found.not_offered.of_cause("[observe] redis") == ""
+
+
+@pytest.mark.parametrize(
+    ("started_with", "same"),
+    [
+        ("serve --token {credentials.admin_token} --secret {credentials.auth_secret}", True),
+        ("serve --token {credentials.admin_token} --secret of-its-own", False),
+        ("serve --config mine.yaml", False),
+    ],
+)
+def test_a_secret_that_no_start_command_names_may_be_another_one_there(
+    tmp_path: Path, started_with: str, same: bool
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        f"""[target]
+name = "mine"
+spec = "admission"
+[[node]]
+name = "a"
+urls = {{ http = "http://127.0.0.1:{{port}}" }}
+start = "{started_with}"
+[credentials]
+admin_token = "token"
+auth_secret = "secret"
+"""
+    )
+    assert hands_credentials_over(load(path)) is same
+
+
+@pytest.mark.parametrize("key", ["admission", "lockd"])
+def test_the_references_have_their_credentials_from_the_descriptor(key: str) -> None:
+    assert hands_credentials_over(load(ROOT / f"fixtures/targets/{key}.toml"))

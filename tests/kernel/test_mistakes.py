@@ -37,6 +37,15 @@ MISTAKES = [
         ["report", "here"],
         "here/events.jsonl: there is no such file; name the folder that a run has written its results to",
     ),
+    (["run", "--target", ""], "--target: empty; give it a value, or leave it out"),
+    (["run", "--only", " , "], "--only: empty; give it a value, or leave it out"),
+    (["run", "--wait", "1s"], "--wait 1s: there is no target to wait for; name one with --target"),
+    (["doctor", "--wait", "5", "x.toml"], "--wait 5: no duration; write it like 500ms, 2s, 5m or 1h"),
+    (["serve", "lockd", "--violate", ""], "--violate: empty; give it a value, or leave it out"),
+    (
+        ["serve", "lockd", "--descriptor", "/proc/x"],
+        "--descriptor /proc/x: can't be written to (No such file or directory); name another folder",
+    ),
     (["serve", "lockd", "--violate", "tc-x"], "TC-X: no mutant of lockd; write it as ID/n, e.g. TC-AUTH-01/1"),
 ]
 

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.fixtures.ports import PortPool
 from tests.pages import ROOT, Command, commands_of, spoken
-from tests.product.running import holdfast, started, until
+from tests.product.running import holdfast, started
 from tests.product.test_serve import served
 
 README, YOUR_SERVER, RELAY = (
@@ -39,16 +39,6 @@ def test_the_five_minutes_to_the_first_verdicts(tmp_path: Path) -> None:
         ended = holdfast(tmp_path, *run.words[1:], "--only", "AD-VER-01")
     # One check wants another build, which a server that somebody else has started can't be given.
     assert "1 partial: exit 0" in ended.text
-
-
-def test_the_failing_target_of_the_readme(tmp_path: Path) -> None:
-    serve, run = about(README, "mutant.toml")
-    assert serve.in_background
-    with started(tmp_path, *serve.words[1:]):
-        until((tmp_path / "mutant.toml").exists, 30, "the descriptor of the mutant")
-        ended = holdfast(tmp_path, *run.words[1:])
-    assert ended.code == 1, ended.text
-    assert re.search(r"^AD-VER-01 .* fail$", ended.text, re.MULTILINE), ended.text
 
 
 def prints(words: tuple[str, ...]) -> bool:

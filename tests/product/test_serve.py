@@ -26,11 +26,12 @@ def served(folder: Path, *words: str, key: str = "admission") -> Iterator[str]:
     descriptor = folder / "served.toml"
     with started(folder, "serve", key, *words, "--descriptor", str(descriptor)) as server:
         assert server.stdout is not None
-        printed = read_descriptor(server)
-        assert descriptor.read_text().strip() == printed.strip()
+        said = server.stdout.readline()
+        assert said.endswith(f": holdfast run {key} --target {descriptor}\n"), said + server.stdout.read()
         yield str(descriptor)
         server.send_signal(signal.SIGTERM)
         assert server.wait(10) == 0
+    assert not descriptor.exists(), "what it describes is gone"
 
 
 def read_descriptor(server: subprocess.Popen[str]) -> str:
@@ -116,3 +117,11 @@ def test_served_nodes_behind_mutual_tls_say_where_their_bundles_are(tmp_path: Pa
         ended = holdfast(tmp_path, "doctor", descriptor)
         assert ended.code == 0, ended.text
     assert not Path(told["ca"]).exists()
+
+
+def test_a_descriptor_that_somebody_wrote_by_hand_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("# hours of work\n")
+    ended = holdfast(tmp_path, "serve", "admission", "--descriptor", "mine.toml")
+    said = "--descriptor mine.toml: exists already, and is not of holdfast serve; choose another name"
+    assert (ended.code, ended.err) == (2, f"holdfast: {said}\n")
+    assert (tmp_path / "mine.toml").read_text() == "# hours of work\n"

@@ -68,6 +68,10 @@ def page(folder: Path) -> Page:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     folder = tmp_path_factory.mktemp("both")
+    # What a run of one spec and a kill matrix left there, as after README's first demo.
+    for old in ("results", "results/mutants"):
+        (folder / old).mkdir()
+        (folder / old / "events.jsonl").write_text('{"event": "run.started", "schema": 1}\n')
     return holdfast(folder, "run", "admission", "lockd", *BOTH, "--jobs", "2", "--results", "results")
 
 
@@ -114,7 +118,9 @@ def test_the_reports_of_all_specs_and_the_index_are_written_again(both: Ended, t
         file.unlink()
     done = holdfast(tmp_path, "report", "results")
     assert (done.code, done.err) == (0, "")
-    assert done.out.splitlines()[-1] == "wrote results/index.html"
+    *of_each, index = done.out.splitlines()
+    assert [line.rpartition(" ")[2] for line in of_each] == ["results/admission", "results/lockd"]
+    assert index == "wrote results/index.html"
     assert (results / "index.html").read_text() == before, "wall and CPU time of the command too"
     assert all((results / link).is_file() for link in page(tmp_path).links)
     (results / "command.json").unlink()

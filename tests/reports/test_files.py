@@ -7,6 +7,7 @@ import pytest
 from holdfast.check.evidence import JudgedTiming, TranscriptLine
 from holdfast.reports import allure, ctrf, junit
 from holdfast.reports.files import read_events, read_results, write_all
+from holdfast.reports.index import forget_all
 from holdfast.reports.model import StreamError, fold_events
 from holdfast.reports.text import Json
 from holdfast.run.events import CheckFinished, Event, TargetFacts
@@ -130,6 +131,16 @@ def test_reporting_twice_gives_the_same_files(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     write_all(tmp_path)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_nothing_of_an_earlier_run_is_left_but_its_walks(tmp_path: Path) -> None:
+    write_all(stream(tmp_path, small_run()).parent)
+    (tmp_path / "index.html").write_text("of several specs")
+    (tmp_path / "walks").mkdir()
+    (tmp_path / "walks" / "walk-1.json").write_text("{}")
+    forget_all(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["walks"]
+    assert (tmp_path / "walks" / "walk-1.json").exists()
 
 
 def test_results_of_a_killed_run_are_read_from_its_events(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from holdfast.conformance.admission.walks.rules import (
     fresh_token,
     no_offer,
     outcome,
+    reason_holds,
     refusal,
     refused,
     remaining,
@@ -105,6 +106,12 @@ class Attempt(Step):
     def _refused(self, first: Rule, counting: str, *more: Rule) -> Branches:
         return refused(self.state, self.user, self.seen, self.spans, (first, *more), counting)
 
+    def _turned_down(self, *rows: str, more: tuple[Rule, ...] = ()) -> Branches:
+        """A token that does not do, of somebody who may connect: the code is open, but not one of another cause."""
+        tried = self.seen.what
+        own = reason_holds(self.answer, token=bool(tried.token), replace=bool(tried.replace))
+        return self._refused(any_refusal(self.answer, *rows), OPEN_TO_READING, own, *more)
+
     def _admitted(self, session: Session, *rules: Rule, state: State | None = None) -> Branch[State]:
         """The branch of a success: a session that is there, with nobody's failure used up."""
         answer, at = self.answer, self.at
@@ -121,12 +128,12 @@ class Attempt(Step):
         session, presented = self.state.session(self.who), self.seen.what.token
         valid = session is not None and session.where == self.where and session.token == presented and not session.dead
         if not valid or session is None:
-            yield from self._refused(any_refusal(self.answer, *self._void_token()), OPEN_TO_READING)
+            yield from self._turned_down(*self._void_token())
             return
         yield self._resumed(session)
         if session.mode != GRACE:
             # The server still believes the old socket alive: it may refuse, or take over.
-            yield from self._refused(any_refusal(self.answer, "AD-RECON-08"), OPEN_TO_READING)
+            yield from self._turned_down("AD-RECON-08")
 
     def _resumed(self, session: Session) -> Branch[State]:
         answer, at = self.answer, self.at
@@ -196,14 +203,14 @@ class Attempt(Step):
         if not valid:
             named = self.command.get("replace")
             rows = ("AD-REPL-03",) if named == "offer" else ("AD-REPL-04", "AD-REPL-02")
-            yield from self._refused(any_refusal(self.answer, *rows), OPEN_TO_READING, no_offer(self.answer, *rows))
+            yield from self._turned_down(*rows, more=(no_offer(self.answer, *rows),))
             return
         if room.draining:
             yield from self._refused(refusal(self.answer, "DRAIN_MODE", "AD-DRAIN-04"), OPEN_TO_READING)
             return
         yield self._replaced(session)
         if session.mode == GRACE:
-            yield from self._refused(any_refusal(self.answer, "AD-REPL-04"), OPEN_TO_READING)
+            yield from self._turned_down("AD-REPL-04")
 
     def _replaced(self, session: Session) -> Branch[State]:
         answer, at = self.answer, self.at

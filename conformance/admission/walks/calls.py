@@ -275,7 +275,8 @@ def _place(answer: Answer, line: tuple[str, ...], who: str) -> tuple[Rule, ...]:
 
 
 def _away(answer: Answer, row: str) -> Rule:
-    return rule("a refusal, or nothing done", turned_away().matches(answer), row)
+    held = turned_away().matches(answer) and answer.outcome != "success"
+    return rule("a refusal, or nothing done", held, row)
 
 
 def _not(accepted: Rule, *rows: str) -> Rule:

@@ -12,6 +12,8 @@ from holdfast.conformance.admission.wire import REASONS, UUID4, Answer
 Rows = tuple[str, ...]
 # Whether a refusal uses up one of the user's failures: it has to, it must not, or that is left open.
 COUNTS, FREE, OPEN_TO_READING = "counts", "free", "open"
+# Why somebody may not connect at all; looked at before any token.
+_BARRED = ("NOT_AUTHENTICATED", "RATE_LIMITED", "NO_ACTIVE_CHARACTER", "CHARACTER_SUSPENDED", "VERSION_MISMATCH")
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,14 @@ def refusal(answer: Answer, reason: str, *rows: str) -> Rule:
 def any_refusal(answer: Answer, *rows: str) -> Rule:
     held = answer.outcome == "failed" and answer.reason in REASONS and answer.status < 500
     return rule("failed with a code of the table", held, *rows)
+
+
+def reason_holds(answer: Answer, *, token: bool, replace: bool) -> Rule:
+    """Says no cause that is not there: of one who may connect, or of a token that was not presented (§4, §11)."""
+    absent = set(_BARRED)
+    absent |= set() if token else {"INVALID_RECONNECTION_TOKEN"}
+    absent |= set() if replace else {"INVALID_REPLACE_TOKEN"}
+    return rule(f"not {answer.reason}, which is not so", answer.reason not in absent, "AD-ADMIT-05")
 
 
 def nothing_given(answer: Answer) -> Rule:

@@ -223,7 +223,7 @@ class AdmissionWorld:
     async def _cancel(self, command: Command) -> Seen:
         who = command.get("who")
         offer = self._notes[who].offers[-1]
-        answer = await self._rooms[self._where(who)].cancel(offer, self._people[who])
+        answer = await self._rooms[self._where(who)].cancel(offer, self._people[who], node=self._node(command))
         return _seen(answer, Called(answer, offer))
 
     def _session(self, command: Command) -> str:

@@ -28,6 +28,19 @@ LEASE_CALLS = ("acquire", "renew", "release")
 TERMS = ("below", "current", "above")
 STATES = ("commit", "rollback")
 SERVER_ROUTES = ("announce", "leave", "register", "unregister")
+# Calls that lack what they need, each by what is wrong with it, and the row that has it refused.
+MALFORMED = {
+    "announce without an endpoint": "TC-MEMBER-01",
+    "announce of what is no URL": "TC-MEMBER-02",
+    "announce with a user": "TC-MEMBER-02",
+    "announce with a query": "TC-MEMBER-02",
+    "announce that is no object": "TC-DATA-04",
+    "announce of a number": "TC-DATA-04",
+    "acquire with a text as term": "TC-DATA-04",
+    "register without an endpoint": "TC-RM-03",
+    "register without a backend": "TC-RM-03",
+    "unregister without an endpoint": "TC-RM-03",
+}
 
 
 def all_commands(state: State) -> Iterator[Command]:
@@ -38,6 +51,7 @@ def all_commands(state: State) -> Iterator[Command]:
     yield from _of_transactions()
     yield from (Command.of(name) for name in ("exit", "return"))
     yield from (Command.of("intrude", route=route) for route in SERVER_ROUTES)
+    yield from (Command.of("malformed", call=call) for call in MALFORMED)
 
 
 def _of_members() -> Iterator[Command]:

@@ -7,7 +7,7 @@ left is asked for nothing but votes and decisions, and for nothing at all once i
 from collections.abc import Iterator
 
 from holdfast.check.walk.vocabulary import Pair
-from holdfast.conformance.lockd.walks.commands import LEASE_CALLS, SERVER_ROUTES, TERMS
+from holdfast.conformance.lockd.walks.commands import LEASE_CALLS, MALFORMED, SERVER_ROUTES, TERMS
 from holdfast.conformance.lockd.walks.state import GONE, PROBE, WRITES
 
 WHOSE = ("mine", "of another")
@@ -72,6 +72,7 @@ def _others() -> Iterator[tuple[str, str]]:
         yield from ((f"{leading} {peers}", "exit") for peers in ("alone", "with peers"))
     yield from ((left, "return") for left in ("outside", "adrift"))
     yield from (("any", f"intrude {route}") for route in SERVER_ROUTES)
+    yield from (("any", f"malformed {call}") for call in MALFORMED)
     yield from ((kind, f"wait until {side}") for kind in WAITS for side in ("before", "after"))
     freed = ("lease", "vote", "loss", "leave")
     yield from ((kind, "wait until after") for kind in (*(f"election after a {each}" for each in freed), "step-down"))

@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import accepted, in_time, lasts, rule, span_of, turned_away
+from holdfast.conformance.lockd.walks.commands import MALFORMED
+from holdfast.conformance.lockd.walks.rules import (
+    accepted,
+    in_time,
+    lasts,
+    refused_as_malformed,
+    rule,
+    span_of,
+    turned_away,
+)
 from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
@@ -84,6 +93,11 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
 def intrude(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
     """A certificate for clients alone opens none of the routes of servers."""
     yield Branch((turned_away(seen.what, "TC-AUTH-02"),), state)
+
+
+def malformed(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:
+    """A call that lacks what it needs changes nothing; the looks after it tell."""
+    yield Branch((refused_as_malformed(seen.what, MALFORMED[command.get("call")]),), state)
 
 
 def listed(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:

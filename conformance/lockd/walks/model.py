@@ -35,6 +35,7 @@ CALLS: Calls = {
     "exit": members.exit_,
     "return": members.come_back,
     "intrude": members.intrude,
+    "malformed": members.malformed,
     "votes": _peer,
     "trouble": _peer,
     "report": members.report,

@@ -29,6 +29,11 @@ def turned_away(answer: Answer, *rows: str) -> Rule:
     return rule("a refusal", answer.status >= 400 or answer.handshake_failed, *rows)
 
 
+def refused_as_malformed(answer: Answer, *rows: str) -> Rule:
+    """A refusal, whatever else keeps the call from being served; an internal error is none."""
+    return rule("a refusal, and no internal error", answer.status >= 400 and answer.status != 500, *rows)
+
+
 def refusal(answer: Answer, codes: tuple[str, ...], *rows: str) -> Rule:
     return rule(" or ".join(codes), answer.status >= 400 and answer.code in codes, *rows)
 

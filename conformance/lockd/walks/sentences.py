@@ -34,6 +34,7 @@ def describe(command: Command) -> str:
         "apply": lambda: f"apply {command.get('as')} of {txn} {f'at the term {term}' if term else 'without a term'}",
         "replay": lambda: f"ask for the record of {txn}",
         "intrude": lambda: f"a client calls {command.get('route')}",
+        "malformed": lambda: f"a malformed call: {command.get('call')}",
         "leader": lambda: "look at the leader",
         "members": lambda: "look at the member list",
         "registry": lambda: "look at the registry",

@@ -4,6 +4,8 @@ from holdfast.check.walk.vocabulary import Command
 from holdfast.conformance.lockd.walks.commands import LEASE_CALLS
 from holdfast.conformance.lockd.walks.state import FAR, GONE, WRITES, State
 
+# Refused whatever the state is.
+_ANYWHERE = ("intrude", "malformed")
 _FLAGS = {"marked": "marked", "replica": "as replica", "short": "for a short time"}
 
 
@@ -17,7 +19,7 @@ def kind(command: Command) -> str:
     words += ["on" if command.flag("on") else "off"] if command.name == "votes" else []
     words += [command.get("how") or "over"] if command.name == "trouble" else []
     words += [command.get("term") or "without term"] if command.name in (*LEASE_CALLS, "apply") else []
-    words += [command.get("route")] if command.name == "intrude" else []
+    words += [command.get("route") or command.get("call")] if command.name in _ANYWHERE else []
     return " ".join(words)
 
 
@@ -34,7 +36,7 @@ def situation(state: State, command: Command) -> str:
     if name == "exit":
         mood = " shaky" if state.lead is not None and state.shaky else ""
         return f"{leadership(state)}{mood} {'with peers' if state.others else 'alone'}"
-    return "any" if name == "intrude" else leadership(state)
+    return "any" if name in _ANYWHERE else leadership(state)
 
 
 def leadership(state: State) -> str:

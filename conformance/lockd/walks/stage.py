@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.check.finding import Finding, Inconclusive
+from holdfast.check.finding import ArrangementFailed, Finding, Inconclusive
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.client import Lockd
@@ -42,7 +42,11 @@ class Stage:
         places |= {NODE: lockd.endpoint(node), STRANGER: nowhere(len(ENDPOINTS) + 1)}
         places |= {name: nowhere(number) for number, name in enumerate(ENDPOINTS) if name not in places}
         stranger = lockd.authority.server(name=STRANGER)
-        return cls(lockd, node, made, stranger, await lockd.backend_of(node), places=places)
+        try:
+            backend = await lockd.backend_of(node)
+        except ArrangementFailed as never:
+            raise _never_began(lockd, "TC-JOIN-01", "the node to register itself", never) from never
+        return cls(lockd, node, made, stranger, backend, places=places)
 
     def identity(self, who: str) -> Identity:
         return self.stranger if who == STRANGER else self.spies[who].identity
@@ -88,6 +92,8 @@ class Stage:
         try:
             return (await lockd.T.until(look, give_up=give_up, what="the node to lead alone"))[0]
         except Finding as never:
+            if not self.walks:
+                raise _never_began(lockd, "TC-JOIN-06", "the node to lead alone", never) from never
             raise Inconclusive("the node did not come to lead alone, so no walk could begin") from never
 
     async def clear(self, backends: Mapping[str, str]) -> None:
@@ -101,6 +107,18 @@ class Stage:
                 for endpoint in entry.endpoints:
                     request = wire.unregister(backend, endpoint, lockd.dialect.replica)
                     await lockd.call(request, self.stranger, node=node)
+
+
+def _never_began(lockd: Lockd, row: str, expected: str, never: AssertionError | Inconclusive) -> Exception:
+    """Returns what to raise where a node does not come to the state in which the first walk begins.
+
+    Of a node that we have just started the document says that it comes to it. What others did to a node before is not
+    known to us.
+    """
+    if not lockd.context.target.startable:
+        return Inconclusive(f"{expected} did not come about, so no walk could begin")
+    lockd.context.decided = (row,)
+    return Finding([expected], str(never), "before the first walk", late=True)
 
 
 class Stages:

@@ -11,6 +11,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.spy import BROKEN, Call
 from holdfast.conformance.lockd.walks.looks import WRITE_ROUTES, Watcher, pair_of, seen_of
+from holdfast.conformance.lockd.walks.malformed import malformed_requests
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided
 from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import (
@@ -63,6 +64,7 @@ class LockdWorld(Watcher):
             "exit": self._exit,
             "return": self._return,
             "intrude": self._intrude,
+            "malformed": self._malformed,
             "votes": self._votes,
             "trouble": self._trouble,
             "report": self._report,
@@ -155,6 +157,11 @@ class LockdWorld(Watcher):
         }
         request = requests[command.get("route")]
         answer = await self._lockd.call(request, node=self._stage.node, unwelcome=True)
+        return seen_of(answer, answer)
+
+    async def _malformed(self, command: Command) -> Seen:
+        requests = malformed_requests(self._place(STRANGER), self._backends[ISLAND])
+        answer = await self._call(requests[command.get("call")], STRANGER)
         return seen_of(answer, answer)
 
     async def _votes(self, command: Command) -> Seen:

@@ -21,6 +21,7 @@ from typing import Protocol
 
 from holdfast.check.history import History, Operation, Outcome, Value
 from holdfast.check.invariants.result import DEFAULT_LIMIT, Contradiction, Judged, Limit, Result, contradiction, judge
+from holdfast.check.plain import plain
 
 # How many positions are visited between two looks at the clock.
 _PACE = 4096
@@ -183,7 +184,8 @@ class _Search:
         place = f"{self.key}: " if self.key else ""
         count = _done(self.furthest)
         words = (
-            f"{place}after {count} operations in the best order the state is {state!r}, and none of these can come next"
+            f"{place}after {count} operations in the best order the state is {plain(state)}, "
+            "and none of these can come next"
         )
         unknown = [operation for index, operation in enumerate(self.unknown) if used >> index & 1]
         last = [self._last_done(done, beyond)] if count else []

@@ -193,6 +193,12 @@ class MemoryWorld:
     def _intrude(self, _command: Command) -> Answer:
         return self._answer("tc_forbidden")
 
+    def _malformed(self, command: Command) -> Answer:
+        if self.node.habit == "takes what is malformed" and command.get("call") == "announce with a user":
+            self.node.members[STRANGER] = (STRANGER, self.node.now)
+            return self._answer()
+        return self._answer("invalid_body")
+
     def _votes(self, command: Command) -> bool:
         (self.node.refusing.discard if command.flag("on") else self.node.refusing.add)(command.get("who"))
         return True

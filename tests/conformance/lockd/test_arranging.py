@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -42,6 +43,21 @@ def test_a_step_waits_out_a_503_that_asks_for_patience(tmp_path: Path) -> None:
         node.on(wire.ANNOUNCE, lambda _call: busy if len(node.got(wire.ANNOUNCE)) < 3 else Reply(200))
         await lockd.arrange("TC-MEMBER-01", wire.announce("https://h:1"), lockd.own("a"), node="a")
         assert len(node.got(wire.ANNOUNCE)) == 3
+
+    with_driver(tmp_path, check)
+
+
+def test_a_silence_is_judged_only_past_what_the_target_states(tmp_path: Path) -> None:
+    async def check(lockd: Lockd) -> None:
+        calls = {"leave": wire.leave(), "registry": wire.unregister("h", "https://h:1"), "": wire.leader()}
+        before = {name: lockd._answer_timeout(request) for name, request in calls.items()}
+        stated = {"leave": 1000.0, "registry": 2000.0}
+        lockd.context.target = replace(lockd.context.target, windows=stated)
+        for name, request in calls.items():
+            assert lockd._answer_timeout(request) >= stated.get(name, 0.0)
+        assert lockd._answer_timeout(calls[""]) == before[""], "a question has no window"
+        lockd.context.target = replace(lockd.context.target, windows={"leave": 0.1})
+        assert lockd._answer_timeout(calls["leave"]) == before["leave"], "no server has to be faster than the suite"
 
     with_driver(tmp_path, check)
 

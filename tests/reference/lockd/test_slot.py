@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.reference.lockd.clock import Clock
 from holdfast.reference.lockd.slot import Slot
+from holdfast.reference.lockd.stranger import KeepsTerms
 from holdfast.reference.lockd.wire import Refusal
 
 
@@ -149,3 +150,18 @@ def test_a_node_that_led_alone_follows_another_leader_of_the_same_term(slot: Slo
     clock.now += 3
     slot.release("me", 1)
     assert slot.follow("x", "https://x:1", 1, clock.wall_ms() + 3000)
+
+
+def test_a_stranger_keeps_a_lost_term_from_candidates_and_follows_a_leader_of_a_lower_one(clock: FakeClock) -> None:
+    slot = KeepsTerms(clock)
+    slot.follow("x", "https://x:1", 50, clock.wall_ms() + 3000)
+    clock.now += 4
+    slot.acquire("me", "https://me:1", 58, 3.0)
+    slot.release("me", 58)
+    with pytest.raises(Refusal, match="tc_term_stale"):
+        slot.acquire("y", "https://y:1", 58, 3.0)
+    ahead = clock.wall_ms() + 3000
+    assert not slot.follow("y", "https://y:1", 49, ahead), "below a leader that was seen here"
+    assert slot.held.term == 58
+    assert slot.follow("y", "https://y:1", 51, ahead)
+    assert slot.held.term == 51

@@ -1,0 +1,1 @@
+"""Reference server of the spec `intents`: an API that enqueues, and a worker that is the sole owner of leases."""

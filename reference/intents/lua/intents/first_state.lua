@@ -1,0 +1,3 @@
+local function first_state()
+  return 'NEW'
+end

@@ -1,0 +1,3 @@
+local function mapping_key(key)
+  return 'idem:' .. key
+end

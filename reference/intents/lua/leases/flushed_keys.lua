@@ -1,0 +1,3 @@
+local function flushed_keys()
+  return 'lease:*'
+end

@@ -1,0 +1,3 @@
+local function holder_of(lease)
+  return redis.call('GET', lease)
+end

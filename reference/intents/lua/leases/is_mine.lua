@@ -1,0 +1,3 @@
+local function is_mine(holder, owner)
+  return holder == owner
+end

@@ -1,0 +1,3 @@
+local function release_lease(facts)
+  return {released = release(facts.lease, facts.owner)}
+end

@@ -1,0 +1,3 @@
+local function session_key(id)
+  return 'session:' .. id
+end
