@@ -5,11 +5,12 @@
 import sys
 
 from holdfast.target.deployment import StartError
-from tests.bench import admit, noop, relay
+from tests.bench import admit, noop, relay, walk
 
 LEAST_RATIO = 0.35
 MOST_SECONDS = 0.050
 MOST_ADDED, LEAST_THROUGHPUT = 2.5, 0.6
+LEAST_WALK = 0.25
 LEAST_DATAGRAMS, LEAST_SHARE = 25_000, 0.3
 
 
@@ -20,7 +21,16 @@ def main() -> int:
     print(f"admit through HTTP against without: {ratio:.2f} (aim: at least {LEAST_RATIO})")
     seconds = noop.cpu_per_check()
     print(f"CPU of a check that does nothing: {seconds * 1000:.1f} ms (aim: at most {MOST_SECONDS * 1000:.0f} ms)")
-    return 0 if ratio >= LEAST_RATIO and seconds <= MOST_SECONDS and relay_is_fast() else 1
+    walks_fast = walks_are_fast()
+    return 0 if ratio >= LEAST_RATIO and seconds <= MOST_SECONDS and walks_fast and relay_is_fast() else 1
+
+
+def walks_are_fast() -> bool:
+    seen = walk.compare()
+    for what, cost in (("with the model", seen.model), ("the same calls by the bare driver", seen.bare)):
+        print(f"  walk, {what}: {seen.steps / cost.wall:6.0f} steps /s, {seen.steps / cost.cpu:6.0f} a CPU second")
+    print(f"steps a CPU second, against the bare driver's: {seen.ratio:.2f} (aim: at least {LEAST_WALK})")
+    return seen.ratio >= LEAST_WALK
 
 
 def relay_is_fast() -> bool:
