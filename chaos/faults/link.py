@@ -22,11 +22,13 @@ import time
 from collections.abc import Callable
 
 from holdfast.chaos.faults.canary import Canary, Seen, stored
-from holdfast.chaos.faults.questions import Question, RedisQuestion, TlsQuestion
+from holdfast.chaos.faults.questions import HttpQuestion, Question, RedisQuestion, TlsQuestion
 from holdfast.chaos.proxied import ProxiedLink
 from holdfast.target.deployment import Link
 from holdfast.target.fault import Fault, Receipt
 
+# A server may end the connection after its answer to one of these, so the second is asked on another one.
+ASKED_ONCE = (HttpQuestion, TlsQuestion)
 # A stall is proven by silence of this length; without it an answer takes about a millisecond.
 SILENCE = 0.3
 # A rate is proven with bytes that need SLOWED seconds at it; a proof by less than SEEN_SLOW does not count.
@@ -53,7 +55,7 @@ class LinkFault:
     async def put(self) -> "LinkFault":
         self._calm = await self._before.ask(HEALED)
         self._loaded = await self._before.ask(HEALED, self._times()) if self._fault.kind == "rate" else self._calm
-        if isinstance(self._question, TlsQuestion):  # it can be asked once per connection
+        if isinstance(self._question, ASKED_ONCE):
             self._before.close()
             await self._before.open()
         try:

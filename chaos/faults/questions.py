@@ -16,6 +16,7 @@ from typing import Protocol
 from holdfast.target.wires import Wire
 
 TLS_RECORD_HEAD = 5
+_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ")
 ECHOED = 1000
 
 
@@ -60,7 +61,7 @@ class HttpQuestion:
         return b"GET /holdfast-canary HTTP/1.1\r\nHost: canary\r\n\r\n"
 
     def complete(self, answer: bytes, times: int = 1) -> bool:
-        return b"\r\n\r\n" in answer and answer.count(b"HTTP/1.1 ") >= times
+        return b"\r\n\r\n" in answer and len(_STATUS_LINE.findall(answer)) >= times
 
 
 class TlsQuestion:

@@ -36,7 +36,7 @@ from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared import wire as shared
-from holdfast.conformance.shared.http import HttpDriver
+from holdfast.conformance.shared.http import IDLE_AT_MOST, HttpDriver
 from holdfast.conformance.shared.wire import Request
 
 __all__ = ["ADMIN_HEADER", "PARALLEL", "Admission", "Held", "Instance", "outcomes", "tally"]
@@ -80,7 +80,7 @@ class Admission(HttpDriver[Answer]):
     @classmethod
     async def provide(cls, context: Context) -> Self:
         # Certificates are not verified: checks judge whether a connection is encrypted, not who signed for it.
-        connector = aiohttp.TCPConnector(limit=0, force_close=False, ssl=False)
+        connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
         http = aiohttp.ClientSession(connector=connector)
         context.stack.push_async_callback(http.close)
         T = await context.get(SpecTime)

@@ -35,7 +35,7 @@ from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.identities import Authority, Identity, read_identity
 from holdfast.conformance.lockd.wire import Answer, Dialect
 from holdfast.conformance.shared import wire as shared
-from holdfast.conformance.shared.http import HttpDriver
+from holdfast.conformance.shared.http import IDLE_AT_MOST, HttpDriver
 from holdfast.conformance.shared.wire import Request
 from holdfast.target.deployment import Deployment
 
@@ -263,7 +263,7 @@ class Caller(HttpDriver[Answer]):
         kept = self._sessions.get(id(who))
         if kept is None:
             context = who.client_context if who else _without_certificate(self.authority.pem)
-            connector = aiohttp.TCPConnector(limit=0, ssl=context)
+            connector = aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=IDLE_AT_MOST)
             kept = self._sessions[id(who)] = (who, aiohttp.ClientSession(connector=connector))
         return kept[1]
 
