@@ -203,6 +203,8 @@ class OpenUser(FastHttpUser):
         with _no_collector():
             self._arrivals(behaviour)
         self._later.join(timeout=self.plan.patience + self.plan.numbers.get("stay", 0.0))
+        if left := len(self._later):
+            self.ledger.notes.append(f"{left} steps that follow arrivals had not ended")
         behaviour.finish()
         sending.kill()
         self._send(last=True)
@@ -222,11 +224,7 @@ class OpenUser(FastHttpUser):
 
     def _one(self, behaviour: "Behaviour", number: int, due: float) -> None:
         self.ledger.started(time.monotonic() - due)
-        try:
-            behaviour.arrive(number, due)
-        except Exception as error:  # noqa: BLE001 - one arrival that breaks must not end the campaign, nor hide
-            self.ledger.notes.append(f"arrival {number}: {type(error).__name__}: {error}")
-        else:
+        if self._guarded(f"arrival {number}", behaviour.arrive, number, due):
             self.ledger.ended()
 
     @property
@@ -243,9 +241,18 @@ class OpenUser(FastHttpUser):
 
         def run() -> None:
             gevent.sleep(seconds)
-            work(*arguments)
+            self._guarded(f"what follows {seconds:g} s later", work, *arguments)
 
         self._later.start(gevent.Greenlet(run))
+
+    def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> bool:
+        """Does the work; returns whether it ended well. One step that breaks must not end the campaign, nor hide."""
+        try:
+            work(*arguments)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            self.ledger.notes.append(f"{what}: {type(error).__name__}: {error}")
+            return False
+        return True
 
     def together(self, calls: list[Callable[[], Any]]) -> list[Any]:
         """Makes calls that only arrange something, some at a time; returns their results in order."""

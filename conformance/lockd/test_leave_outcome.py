@@ -256,12 +256,10 @@ async def test_a_successor_takes_over_at_once_after_a_stop(lockd: Lockd, T: Spec
 @verifies("TC-LEAVE-11", isolation="quiet", nodes=1, waits="3*lease_settled_max")
 async def test_a_release_needs_leader_and_term(lockd: Lockd) -> None:
     node, (spy,) = await spy_leader(lockd, 1000)
-    for leader, term, code in (
-        ("nobody", 1000, "tc_lease_active"),
-        (spy.node_id, 999, "tc_term_stale"),
-        (spy.node_id, 1001, "tc_lease_active"),
-    ):
-        expect(await lockd.call(wire.release(leader, term), node=node), refused(code), why=f"release {leader} {term}")
+    # The document says when a release is accepted; which of the two codes refuses it is open.
+    either = (refused("tc_lease_active"), refused("tc_term_stale"))
+    for leader, term in (("nobody", 1000), (spy.node_id, 999), (spy.node_id, 1001)):
+        expect(await lockd.call(wire.release(leader, term), node=node), *either, why=f"release {leader} {term}")
         seen = await lockd.leader(node)
         expect(seen, ok(leader_id=spy.node_id, term=1000), why="the leader after a refused release")
 
