@@ -45,7 +45,7 @@ async def test_a_fault_is_proven_on_a_server_that_ends_each_connection(fault: Fa
     async with linked() as link:
         injected = await LinkFault(fault, cast("deployment.Link", link), HttpQuestion, None).put()
         proof = await injected.proof()
-        assert proof.proven, proof.text
+        assert proof.proven, proof.seen
         assert (await injected.heal()).proven
 
 
