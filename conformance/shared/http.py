@@ -26,8 +26,9 @@ from holdfast.target.deployment import Deployment
 
 A = TypeVar("A", bound=Answer)
 # Seconds for which a connection may lie unused before the next call opens another. A server may end an idle one at any
-# moment (RFC 9112 9.5), and a call that crosses its end fails by nobody's fault. Some do so after a few seconds.
-IDLE_AT_MOST = 1.0
+# moment (RFC 9112 9.5), and a call that crosses its end fails by nobody's fault. Some do so within a second; what is
+# left of it is for our own loop, which learns late that a connection has ended when it stalls.
+IDLE_AT_MOST = 0.4
 # What else a spec notes of a call that ended with this error.
 Failure = Callable[[Exception], Mapping[str, Any]]
 
