@@ -24,7 +24,7 @@ from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.limiter import in_one_window
 from holdfast.conformance.admission.sockets import NoSocket, Socket
 from holdfast.conformance.admission.wire import Answer
-from holdfast.conformance.shared.wire import Request, status
+from holdfast.conformance.shared.wire import Request
 
 if TYPE_CHECKING:
     from holdfast.conformance.admission.client import Admission
@@ -181,14 +181,14 @@ class Instance:
         """Leaves; raises unless the session has ended."""
         answer = await self.admission.patiently(lambda: self.leave(session, character, node=node))
         with self._arranging("AD-RECON-09"):
-            expect(answer, status(200), why="a leave")
+            expect(answer, wire.done(), why="a leave")
         return answer
 
     async def withdraw(self, character: Character, *, node: str | None = None) -> Answer:
         """Leaves the queue; raises unless the place was given up."""
         answer = await self.admission.patiently(lambda: self.unqueue(character, node=node))
         with self._arranging("AD-QUEUE-08"):
-            expect(answer, status(200), why="a leave of the queue")
+            expect(answer, wire.done(), why="a leave of the queue")
         return answer
 
     async def offer(self, character: Character, *, node: str | None = None) -> str:

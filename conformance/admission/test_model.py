@@ -17,7 +17,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.model import Model, Room
-from holdfast.conformance.admission.wire import Answer, success
+from holdfast.conformance.admission.wire import Answer, done, success
 from holdfast.conformance.shared.wire import status
 
 EXAMPLES, STEPS = 15, 20
@@ -186,7 +186,7 @@ class Play:
         left, answer = await asyncio.gather(self._leave(leaver, where), connecting)
         self._tell(f"{leaver} leaves {where} while {who} connects: {_said(answer)}")
         with self._search.admission.arranging("AD-RECON-09"):
-            expect(left, status(200))
+            expect(left, done())
         expect(answer, *legal)
         self._note_session(who, answer)
         answered = [who] if answer.outcome == "success" else []
@@ -296,7 +296,7 @@ class Play:
 
     async def _leaves(self, who: str, where: str) -> None:
         with self._search.admission.arranging("AD-RECON-09"):
-            expect(await self._leave(who, where), status(200))
+            expect(await self._leave(who, where), done())
 
     async def _leave(self, who: str, where: str) -> Answer:
         return await self._arenas[where].leave(self._sessions[who], self._people[who])
