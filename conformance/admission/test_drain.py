@@ -79,7 +79,7 @@ async def test_drain_concerns_one_instance_and_can_be_switched_off(admission: Ad
     await draining.drain(on=False)
 
     expect(await draining.connect(first), success(), why="after switching off a free slot is given")
-    expect(await draining.connect(third), queued(position=0, depth=1), why="after switching off a full one queues")
+    await draining.queues(third, position=0, depth=1, why="after switching off a full one queues")
 
 
 @verifies("AD-DRAIN-03")

@@ -24,7 +24,7 @@ async def test_positions_count_from_zero_and_close_up_when_the_first_is_gone(adm
     inside = await arena.hold()
     line = await admission.characters(5)
     for position, character in enumerate(line):
-        expect(await arena.connect(character), queued(position=position))
+        await arena.queues(character, position=position)
     await _stand_in_order(arena, line)
 
     await arena.withdraw(line[0])
@@ -59,7 +59,7 @@ async def test_each_arrival_stands_behind_the_one_before(admission: Admission) -
     made = [await admission.character() for _ in range(20)]
     line = made[::-1]
     for position, character in enumerate(line):
-        expect(await arena.connect(character), queued(position=position))
+        await arena.queues(character, position=position)
     await _stand_in_order(arena, line)
 
 

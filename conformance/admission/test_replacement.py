@@ -279,6 +279,7 @@ async def test_of_two_parallel_confirmations_through_two_nodes_one_wins(admissio
 async def _race(admission: Admission, character: Character, nodes: list[str]) -> None:
     arena = await admission.instance(capacity=1)
     sessions = [(await arena.admit(character)).session_id]
+    sessions.append((await arena.replaced(character)).session_id)  # control: a single confirmation wins
     for _ in range(RACES):
         offers = [await arena.offer(character), await arena.offer(character)]
         calls = [
