@@ -88,8 +88,10 @@ def run_one(harness: Harness, each: Campaign, target: Target, options: RunOption
 def _wanted(each: Campaign, target: Target, options: RunOptions) -> Wanted:
     """Every node that the descriptor lists, and links where a fault of the campaign needs them."""
     needs = frozenset(fault.needs for fault in each.faults if fault.needs)
-    nodes = {role: target.count(role) for role in target.roles}
-    return Wanted("disruptive", needs, {}, nodes=nodes, variant=options.violate or "")
+    nodes = {role: min(target.count(role), each.nodes or target.count(role)) for role in target.roles}
+    given = {name: str(target.dialect.get(value, "")) for name, value in each.settings.items()}
+    settings = {name: value for name, value in given.items() if value}
+    return Wanted("disruptive", needs, settings, nodes=nodes, variant=options.violate or "")
 
 
 class _Progress:

@@ -32,7 +32,7 @@ def listed(key: str) -> str:
 
 
 def _about(each: Campaign) -> Iterator[str]:
-    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else ''}"
+    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else '  (long)' if each.long else ''}"
     yield f"    {each.story}"
     parts = (("budgets", each.budgets), ("exact counts", each.counts), ("recoveries", each.recoveries))
     judged = [f"{len(found)} {name}" for name, found in parts if found]
@@ -55,7 +55,7 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
     from holdfast.cli.campaigns import report, run_one, standing
 
     known = campaigns(key)
-    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.headline]
+    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.long]
     target = options.read_target(key)
     if target.spec != key:
         raise LoadError(f"{target.name} is a target of {target.spec}, not of {key}")
