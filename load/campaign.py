@@ -57,6 +57,8 @@ class Count:
     at_most: Quantity | None = None
     document: bool = True
     rests_on: str = ""
+    # Whether a machine that was too slow may be the cause; then it is not judged if the generator was saturated.
+    timely: bool = False
 
 
 @dataclass(frozen=True)

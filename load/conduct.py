@@ -17,12 +17,16 @@ from holdfast.check.finding import NotObservable
 from holdfast.load.campaign import Campaign, Numbers, PlannedFault
 from holdfast.load.extra import LoadError, generator
 from holdfast.load.fold import Folded, Follower
-from holdfast.load.judge import FaultWindow, proven
+from holdfast.load.judge import FaultWindow, proven, recovered
 from holdfast.load.plan import Plan
 from holdfast.target.deployment import StartError
 from holdfast.target.fault import Fault, FaultPlane
 
 _LOOK_EVERY = 0.5
+# What a worker has seen is in the file after so many seconds.
+_TOLD_WITHIN = 2.5
+# Who is not back after so many times the limit has missed it, by however much.
+_MISSED = 3.0
 # Seconds for the generator's start and for arranging, and those for its end.
 _START, _END = 90.0, 90.0
 
@@ -145,10 +149,25 @@ async def _inject(work: Work, hands: Hands, began: float, seen: Follower, window
         await asyncio.sleep(max(0.0, began + at - time.monotonic()))
         later = draw.uniform(0, numbers.of(fault.spread))
         windows.append(await _put(fault, (later, numbers.of(fault.lasts)), hands, began))
+        await _felt(work, seen, windows)
         if proven(work.campaign, numbers, seen.folded, windows):
             break
     if any(recovery.quantile < 1 for recovery in work.campaign.recoveries):
         work.plan.enough.touch()
+
+
+async def _felt(work: Work, seen: Follower, windows: list[FaultWindow]) -> None:
+    """Waits until the last fault is recovered from, and told of, or is surely a miss."""
+    if not work.campaign.recoveries:
+        return
+    limit = max(work.numbers.latency(each.within) for each in work.campaign.recoveries)
+    until = time.monotonic() + _MISSED * limit
+    await asyncio.sleep(_TOLD_WITHIN)
+    while time.monotonic() < until:
+        history = seen.folded.history
+        if all(recovered(each, history, windows[-1]) for each in work.campaign.recoveries):
+            return
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _put(planned: PlannedFault, times: tuple[float, float], hands: Hands, began: float) -> FaultWindow:

@@ -11,7 +11,7 @@ What a worker sees goes to the master in parts (`messages`, `ledger`).
 import gc
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -143,6 +143,10 @@ class OpenUser(FastHttpUser):
 
         self._later.start(gevent.Greenlet(run))
 
+    def beside(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Does the work beside the arrivals; the campaign ends without waiting for it."""
+        gevent.spawn(self._guarded, "what runs beside the arrivals", work, *arguments)
+
     def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> bool:
         """Does the work; returns whether it ended well. One step that breaks must not end the campaign, nor hide."""
         try:
@@ -152,7 +156,7 @@ class OpenUser(FastHttpUser):
             return False
         return True
 
-    def together(self, calls: list[Callable[[], Any]]) -> list[Any]:
+    def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Makes calls that only arrange something, some at a time; returns their results in order."""
         pool: Any = Pool(_ARRANGING_AT_ONCE)
         return list(pool.map(lambda call: call(), calls))

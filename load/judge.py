@@ -9,6 +9,7 @@ took too long, from when the request had left.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from holdfast.check.history import History, HistoryError
 from holdfast.check.invariants import Judged
@@ -147,7 +148,7 @@ class _Bench:
             least, most = self._numbers.of(count.at_least or 0.0), self._numbers.of(count.at_most or 1.0)
             held, expected, certain = least <= share <= most, f"{_share(count, least, most)} of all", False
         told = f"{seen} of {total} ({', '.join(f'{name} {n}' for name, n in outcomes.most_common(6)) or 'none'})"
-        reason = self._counting_doubt(total, certain=certain)
+        reason = self._counting_doubt(total, certain=certain, timely=count.timely)
         verdict = Verdict.FAIL if count.document else Verdict.WARN
         if reason:
             verdict = Verdict.INCONCLUSIVE
@@ -155,8 +156,10 @@ class _Bench:
             verdict = Verdict.PASS
         return Finding(what, verdict, expected, told, count.rests_on, reason)
 
-    def _counting_doubt(self, total: int, *, certain: bool) -> str:
+    def _counting_doubt(self, total: int, *, certain: bool, timely: bool) -> str:
         """Returns why a count is not to be trusted; too many are too many, whatever is missing."""
+        if timely and self._slow:
+            return self._slow[0]
         if certain:
             return ""
         if not total:
@@ -237,9 +240,16 @@ def _trial(recovery: Recovery, history: History, window: FaultWindow) -> float |
     mine = [each for each in history if each.what == recovery.of]
     if recovery.everyone:
         felt = [each for each in mine if window.asked <= each.invoked < window.healed]
-        return max(each.completed for each in felt) - window.asked if felt else None
-    ends = (each.completed for each in mine if each.ok and each.invoked >= window.in_force)
-    return min(ends, default=float("inf")) - window.in_force
+        # Who is back has an operation with an end beside the one without, of the same beginning.
+        ends = {each.client: inf for each in felt} | {each.client: each.completed for each in felt if each.ok}
+        return max(ends.values()) - window.asked if ends else None
+    answered = (each.completed for each in mine if each.ok and each.invoked >= window.in_force)
+    return min(answered, default=inf) - window.in_force
+
+
+def recovered(recovery: Recovery, history: History, window: FaultWindow) -> bool:
+    """Whether this fault is over for those who felt it."""
+    return _trial(recovery, history, window) != inf
 
 
 def proven(campaign: Campaign, numbers: Numbers, folded: Folded, windows: Sequence[FaultWindow]) -> bool:

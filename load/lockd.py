@@ -24,6 +24,8 @@ from holdfast.load.locustfile import options, plan_of_this_run
 from holdfast.load.messages import take_part
 
 _LOOK_EVERY = 0.2
+# Connections to each node that are open before the first request is due: a handshake costs more than a request.
+_WARM = 12
 # What a decision that can't be made now is answered with.
 _NOT_NOW = ("tc_not_leader", "tc_unavailable")
 # Refusals of an apply that come before anything was written.
@@ -147,6 +149,11 @@ class Deciding(Cluster):
 
 class Looking(Cluster):
     """Asks every node in turn who leads."""
+
+    def arrange(self) -> None:
+        super().arrange()
+        nodes = range(len(self.plan.nodes))
+        self.user.together([partial(self.user.call, wire.leader(), "(arranging)", node) for node in nodes] * _WARM)
 
     def __init__(self, user: LockdUser) -> None:
         super().__init__(user)
