@@ -7,7 +7,7 @@ number of requests that are due. Rates and latency budgets are never scaled.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -92,6 +92,9 @@ class PlannedFault:
     every: Quantity = 0.0
     # Each one comes up to so much later, drawn anew, so that trials do not all meet the same moment of a period.
     spread: Quantity = 0.0
+
+    def at_most(self, times: int) -> "PlannedFault":
+        return replace(self, times=min(self.times, times))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class Started(Protocol):
 
 
 Spawn = Callable[[list[str]], Awaitable[Started]]
-Progress = Callable[[Folded, float], None]
+# Called with what was seen so far, the seconds since the start, and how many faults there were.
+Progress = Callable[[Folded, float, int], None]
 # Returns the name of a node or link that a subject such as `leader` means at this moment.
 Resolve = Callable[[str], Awaitable[str]]
 
@@ -107,7 +108,7 @@ async def conduct(work: Work, hands: Hands) -> tuple[Folded, list[FaultWindow]]:
                 await process.wait(_LOOK_EVERY)
             folded = seen.look()
             if folded.began is not None:
-                hands.progress(folded, time.monotonic() - folded.began)
+                hands.progress(folded, time.monotonic() - folded.began, len(windows))
                 faults = faults or asyncio.create_task(_inject(work, hands, folded.began, seen, windows))
         if faults:
             await _ended(faults)

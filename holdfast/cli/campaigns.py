@@ -101,19 +101,24 @@ class _Progress:
         self._numbers = numbers
         self._next = 0.0
 
-    def __call__(self, folded: Folded, passed: float) -> None:
+    def __call__(self, folded: Folded, passed: float, faults: int) -> None:
         if passed < self._next or not folded.names:
             return
         self._next = passed + _TELL_EVERY
         name = max(folded.names, key=lambda each: sum(folded.outcomes(each).values()))
-        found, left = folded.latencies(name), max(0.0, self._numbers.arrivals.seconds - passed)
+        found = folded.latencies(name)
         due = sum(each <= passed for each in self._numbers.due)
         print(
             f"  {passed:5.1f} s  asked {due}, ended {folded.counts.ended}, late {folded.counts.late}, "
             f"shed {folded.counts.shed}  {name} P50 {_ms(found.at(0.5))} P95 {_ms(found.at(0.95))} "
-            f"P99 {_ms(found.at(0.99))}  {left:.0f} s left",
+            f"P99 {_ms(found.at(0.99))}  {self._left(passed, faults)}",
             flush=True,
         )
+
+    def _left(self, passed: float, faults: int) -> str:
+        if any(each.quantile < 1 for each in self._numbers.campaign.recoveries):
+            return f"{faults} trials, until it is proven"
+        return f"{max(0.0, self._numbers.arrivals.seconds - passed):.0f} s left"
 
 
 def _ms(seconds: float) -> str:

@@ -5,7 +5,7 @@ What is heavy, and what a plain install lacks, is in `holdfast.cli.campaigns` an
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -24,6 +24,12 @@ class Asked:
     master: bool = False
     bind_host: str = "127.0.0.1"
     port: int = 5557
+    trials: int | None = None
+
+    def limited(self, each: Campaign) -> Campaign:
+        """Returns the campaign with no more faults of each kind than there are to be trials."""
+        most = self.trials
+        return each if most is None else replace(each, faults=tuple(f.at_most(most) for f in each.faults))
 
 
 def listed(key: str) -> str:
@@ -63,5 +69,5 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
         raise LoadError(missing)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     with standing(target, options) as harness:
-        told = [run_one(harness, each, target, options, asked) for each in chosen]
+        told = [run_one(harness, asked.limited(each), target, options, asked) for each in chosen]
     return report(told, target, options, started)

@@ -1,4 +1,4 @@
-"""Run by a test in a process of its own in which gevent has patched everything, as in Locust; prints one JSON object."""
+"""Run by a test in a process of its own, in which gevent has patched everything, as in Locust; prints JSON."""
 
 # ruff: noqa: E402, T201 - gevent patches first; it reports on its standard output
 
