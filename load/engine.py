@@ -28,6 +28,7 @@ from holdfast.load.ledger import Ledger
 from holdfast.load.messages import STAGE, boot
 
 _PART_EVERY = 1.0
+_LOOK_EVERY = 0.05
 _CLOCK_TRIES = 5
 _ARRANGING_AT_ONCE = 16
 
@@ -54,11 +55,13 @@ class OpenUser(FastHttpUser):
         self.concurrency = self.plan.in_flight
         self.ssl_context_factory = _always(context) if (context := self.tls()) else None
         super().__init__(environment)
-        _follows_nothing(self.client)
+        _plainly(self.client)
         self.ledger = Ledger(f"{STAGE.worker}")
         self.began = 0.0
         self._shift = self._doubt = 0.0
         self._later: Any = Group()
+        # How many arrivals have begun and not ended. Counted here: a pool does the same for four times the price.
+        self._flying = 0
 
     def tls(self) -> ssl.SSLContext | None:
         """Returns with which certificate this user calls; None for a target that wants none."""
@@ -77,7 +80,7 @@ class OpenUser(FastHttpUser):
             concurrency=self.concurrency,
             max_retries=0,
         )
-        _follows_nothing(session)
+        _plainly(session)
         return session
 
     @task
@@ -105,25 +108,30 @@ class OpenUser(FastHttpUser):
         gevent.sleep(3600)
 
     def _arrivals(self, behaviour: "Behaviour") -> None:
-        pool: Any = Pool(self.plan.in_flight)
         for number, offset in share(self.plan.due(), STAGE.worker, STAGE.workers):
             due = self.began + offset
             while (left := due - time.monotonic()) > 0:
-                STAGE.enough.wait(left)
-                if STAGE.enough.is_set():
-                    break
-            if STAGE.enough.is_set():
+                gevent.sleep(min(left, _PART_EVERY))
+            if STAGE.enough:
                 break
-            if pool.full():
+            if self._flying >= self.plan.in_flight:
                 self.ledger.shed()
             else:
-                pool.spawn(self._one, behaviour, number, due)
-        pool.join(timeout=2 * self.plan.patience)
+                self._flying += 1
+                gevent.spawn(self._one, behaviour, number, due)
+        until = time.monotonic() + 2 * self.plan.patience
+        while self._flying and time.monotonic() < until:
+            gevent.sleep(_LOOK_EVERY)
 
     def _one(self, behaviour: "Behaviour", number: int, due: float) -> None:
         self.ledger.started(time.monotonic() - due)
-        if self._guarded(f"arrival {number}", behaviour.arrive, number, due):
+        try:
+            behaviour.arrive(number, due)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            self._told(f"arrival {number}", error)
+        else:
             self.ledger.ended()
+        self._flying -= 1
 
     @property
     def first(self) -> int:
@@ -147,14 +155,15 @@ class OpenUser(FastHttpUser):
         """Does the work beside the arrivals; the campaign ends without waiting for it."""
         gevent.spawn(self._guarded, "what runs beside the arrivals", work, *arguments)
 
-    def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> bool:
-        """Does the work; returns whether it ended well. One step that breaks must not end the campaign, nor hide."""
+    def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> None:
+        """Does the work. One step that breaks must not end the campaign, nor hide."""
         try:
             work(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-            self.ledger.notes.append(f"{what}: {type(error).__name__}: {error}")
-            return False
-        return True
+            self._told(what, error)
+
+    def _told(self, what: str, error: Exception) -> None:
+        self.ledger.notes.append(f"{what}: {type(error).__name__}: {error}")
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Makes calls that only arrange something, some at a time; returns their results in order."""
@@ -164,7 +173,7 @@ class OpenUser(FastHttpUser):
     @property
     def over(self) -> bool:
         """Whether no arrival is due any more."""
-        return STAGE.enough.is_set() or time.monotonic() > self.began + self.plan.seconds
+        return STAGE.enough or time.monotonic() > self.began + self.plan.seconds
 
     def ask(
         self,
@@ -252,10 +261,14 @@ def _always(context: ssl.SSLContext) -> Any:
     return lambda **_files: context
 
 
-def _follows_nothing(session: FastHttpSession) -> None:
-    """Switches redirects off once; Locust's own parameter does it for a moment, under the feet of other requests."""
+def _plainly(session: FastHttpSession) -> None:
+    """Lets it follow no redirects and keep no cookies: all clients of a campaign go through it, and share none.
+
+    Locust's own parameter for redirects switches them off for a moment, under the feet of other requests.
+    """
     agent: Any = session.client
-    agent.redirect_response_codes = frozenset()
+    session.user = None  # Locust would ask it for the context of each request, and there is none
+    agent.redirect_response_codes, agent.cookiejar = frozenset(), None
 
 
 @contextmanager

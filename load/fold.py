@@ -137,9 +137,7 @@ class Folded:
             worker.cpu, worker.queue = max(worker.cpu, usage["cpu"]), max(worker.queue, usage["queue"])
         worker.rss_mb.append(usage["rss_mb"])
         since = record["since"]
-        for name in ("starts", "late", "shed", "ended"):
-            setattr(self.counts, name, getattr(self.counts, name) + since[name])
-        self.counts.latest = max(self.counts.latest, since["latest"])
+        self.counts.add(Counts(**since))
         for name, second, from_due, from_sent, outcomes in record["slots"]:
             slot = self.seconds[name, second]
             slot.from_due.append(from_due)

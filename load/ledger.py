@@ -40,6 +40,13 @@ class Counts:
     ended: int = 0
     latest: float = 0.0
 
+    def add(self, other: "Counts") -> None:
+        self.starts += other.starts
+        self.late += other.late
+        self.shed += other.shed
+        self.ended += other.ended
+        self.latest = max(self.latest, other.latest)
+
 
 class Ledger:
     """Written by the greenlets of one worker; times are seconds since the start of the campaign."""
@@ -55,19 +62,19 @@ class Ledger:
         self._usage = _Usage()
 
     def started(self, lateness: float) -> None:
-        for counts in (self.totals, self._since):
-            counts.starts += 1
-            counts.late += lateness > LATE
-            counts.latest = max(counts.latest, lateness)
+        since = self._since
+        since.starts += 1
+        if lateness > LATE:
+            since.late += 1
+        if lateness > since.latest:
+            since.latest = lateness
 
     def shed(self) -> None:
-        for counts in (self.totals, self._since):
-            counts.starts += 1
-            counts.shed += 1
+        self._since.starts += 1
+        self._since.shed += 1
 
     def ended(self) -> None:
-        for counts in (self.totals, self._since):
-            counts.ended += 1
+        self._since.ended += 1
 
     def sample(self, name: str, due: float, sent: float, done: float, outcome: str) -> None:
         """Notes one request: when it should have left, when it did, when its answer was there, and what it was."""
@@ -84,6 +91,7 @@ class Ledger:
         slots, self._slots = self._slots, {}
         operations, self._operations = self._operations, []
         since, self._since = self._since, Counts()
+        self.totals.add(since)
         self._number += 1
         return {
             "kind": "part",

@@ -46,7 +46,8 @@ class Stage:
     def __init__(self) -> None:
         self.plan: Plan | None = None
         self.worker, self.workers = 0, 1
-        self.planned, self.told_time, self.going, self.enough = Event(), Event(), Event(), Event()
+        self.planned, self.told_time, self.going = Event(), Event(), Event()
+        self.enough = False
         self.went: dict[str, Any] = {}
         self.clock: dict[str, Any] = {}
 
@@ -173,7 +174,7 @@ def _on_go(environment: Environment, msg: Any, **_more: Any) -> None:
 
 def _on_enough(environment: Environment, msg: Any, **_more: Any) -> None:
     del environment, msg
-    STAGE.enough.set()
+    STAGE.enough = True
 
 
 _HEARD = {"plan": _on_plan, "time": _on_time, "go": _on_go, "enough": _on_enough}

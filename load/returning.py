@@ -13,7 +13,7 @@ from holdfast.check.history import Outcome
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.wire import Answer
 from holdfast.load.admitting import Admissions, AdmissionUser, Direct, outcome_of
-from holdfast.load.bridge import Bridge
+from holdfast.load.bridge import Bridge, BridgeError
 from holdfast.load.engine import Refused
 
 _CLIENT = "holdfast.load.sockets:Sockets"
@@ -124,13 +124,22 @@ class Recovering(Sockets):
 
     def _live(self, client: Client) -> None:
         while True:
-            lost = self.bridge.call("ended", number=client.socket)["at"]
-            if self.user.over:
+            lost = self._lost(client)
+            if self.user.over or lost is None:
                 return
             self._recorded_return(client, Outcome.UNKNOWN, (lost, lost))
             while not self._back(client):
                 gevent.sleep(_AGAIN)
             self._recorded_return(client, Outcome.OK, (lost, time.monotonic()))
+
+    def _lost(self, client: Client) -> float | None:
+        """Waits until the client's socket has ended; returns when, and None at the end of the campaign."""
+        try:
+            return float(self.bridge.call("ended", number=client.socket)["at"])
+        except BridgeError:
+            if self.user.over:
+                return None
+            raise
 
     def _back(self, client: Client) -> bool:
         answer = self.attempt(client, "return", client.node + 1)
