@@ -66,8 +66,7 @@ class Ledger:
         since.starts += 1
         if lateness > LATE:
             since.late += 1
-        if lateness > since.latest:
-            since.latest = lateness
+        since.latest = max(since.latest, lateness)
 
     def shed(self) -> None:
         self._since.starts += 1
@@ -129,17 +128,25 @@ class _Usage:
     def since(self) -> Mapping[str, float]:
         before, self._last = self._last, self._read()
         wall = max(self._last[0] - before[0], 1e-6)
-        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return {
             "cpu": (self._last[1] - before[1]) / wall,
             "queue": (self._last[2] - before[2]) / wall,
-            "rss_mb": rss,
+            "rss_mb": _memory_mb(),
             "wall_s": wall,
         }
 
     @staticmethod
     def _read() -> tuple[float, float, float]:
         return time.monotonic(), time.process_time(), _run_queue()
+
+
+def _memory_mb() -> float:
+    """Returns what this process has in memory now; its most so far where the kernel does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / 1e6
+    except (OSError, IndexError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _run_queue() -> float:

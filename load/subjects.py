@@ -22,6 +22,7 @@ def resolver(plan: Plan) -> Callable[[str], Awaitable[str]]:
     async def resolve(subject: str) -> str:
         if (part := PARTS.get((plan.key, subject))) is not None:
             return await part(plan)
-        return subject.format(first=names[0], next=next(turns)) if "{" in subject else subject
+        turn = next(turns) if "{next}" in subject else ""
+        return subject.replace("{first}", names[0]).replace("{next}", turn)
 
     return resolve

@@ -134,7 +134,22 @@ def _tell(told: Told) -> None:
         ours, theirs = told.folded.latencies(name), told.folded.locust.get(name, {})
         beside = f"; Locust shows {_ms(theirs['p95'])}" if theirs else ""
         print(f"  {name}: P50 {_ms(ours.at(0.5))}, P95 {_ms(ours.at(0.95))}, longest {_ms(ours.at(1))}{beside}")
+    print(f"  {_generator(told.folded)}")
     print(f"{told.campaign.id} {told.judgement.verdict}  {told.judgement.reason}".rstrip(), flush=True)
+
+
+def _generator(folded: Folded) -> str:
+    """Returns what making the load cost: memory at the start, at most and at the end shows whether it grew."""
+    workers = [worker for worker in folded.workers.values() if worker.rss_mb]
+    if not workers:
+        return "generator: nothing was heard of it"
+    first, last = (sum(worker.rss_mb[at] for worker in workers) for at in (0, -1))
+    busiest = max(worker.cpu for worker in workers)
+    return (
+        f"generator: {len(workers)} workers, memory {first:.0f} MB at the start and {last:.0f} MB at the end, "
+        f"processor {100 * busiest:.0f} % at most, {folded.counts.late} late and {folded.counts.shed} shed "
+        f"of {folded.counts.starts}, {len(folded.operations)} operations in the history"
+    )
 
 
 def report(told: Sequence[Told], target: Target, options: RunOptions, started: str) -> int:

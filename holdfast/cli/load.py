@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from holdfast.load.campaign import Campaign, campaign, campaigns
 from holdfast.load.extra import LoadError, generator, require_locust
 from holdfast.run.options import RunOptions
 from holdfast.target.preflight import not_there
+
+if TYPE_CHECKING:
+    from holdfast.load.document import Told
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,12 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
     if missing := not_there(target):
         raise LoadError(missing)
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    with standing(target, options) as harness:
-        told = [run_one(harness, asked.limited(each), target, options, asked) for each in chosen]
-    return report(told, target, options, started)
+    told: list[Told] = []
+    try:
+        with standing(target, options) as harness:
+            for each in chosen:
+                told += [run_one(harness, asked.limited(each), target, options, asked)]
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(told)} of {len(chosen)} campaigns have ended", flush=True)
+    code = report(told, target, options, started) if told else 2
+    return code if len(told) == len(chosen) else max(code, 2)

@@ -86,7 +86,7 @@ def _ours(url: str, folder: Path) -> float:
     folded = read(out)
     if missing := folded.missing() + folded.notes:
         raise RuntimeError(missing[0])
-    return folded.counts.ended / cpu
+    return float(folded.counts.ended / cpu)
 
 
 def _plain(url: str, folder: Path) -> float:
