@@ -276,5 +276,5 @@ def _no_collector() -> Iterator[None]:
     """Keeps the garbage collector from stopping all greenlets at once; what is left behind has few cycles."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 10, 10)
     yield

@@ -1,7 +1,7 @@
 """Decides a campaign: each budget, count, recovery and rule becomes one finding with a verdict, and they fold into one.
 
 What keeps a finding from being decided comes first: requests or workers that are missing, a fault without its receipt,
-a generator that was itself too slow. None of these excuses a broken rule: two sessions of one character are two,
+a generator that was itself too slow, unless a request took longer than its delays explain. None of these excuses a broken rule: two sessions of one character are two,
 whoever counted them. Latency is judged from when a request was due; it fails a target only if the target alone
 took too long, from when the request had left.
 """
@@ -20,6 +20,10 @@ from holdfast.load.ledger import SECOND
 from holdfast.load.rules import RULES
 from holdfast.load.sequential import Proof, Standing, judge
 from holdfast.spec.verdict import Verdict, fold
+
+
+# A slow generator delays a request when it leaves and when its answer comes, each time by its worst lateness at most.
+_BOTH_WAYS = 2
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,12 @@ class _Bench:
 
         if len(due) < needed:
             return end(Verdict.INCONCLUSIVE, f"{what}: {len(due)} requests, and {needed} are needed to say anything")
-        if self.doubts:
-            return end(Verdict.INCONCLUSIVE, self.doubts[0])
         if took <= limit:
-            return end(Verdict.PASS)
+            return end(Verdict.INCONCLUSIVE, self.doubts[0]) if self.doubts else end(Verdict.PASS)
+        if budget.quantile < 1 and self._gaps:
+            return end(Verdict.INCONCLUSIVE, self._gaps[0])
+        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
+            return end(Verdict.INCONCLUSIVE, self._slow[0])
         if of_it <= limit:
             return end(Verdict.INCONCLUSIVE, f"{what}: only the generator's own delay is past the limit")
         return end(Verdict.FAIL if budget.document else Verdict.WARN)

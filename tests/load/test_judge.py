@@ -75,6 +75,17 @@ def test_a_saturated_generator_judges_no_latency() -> None:
     assert "generator saturated: 300 of 300" in found.reason
 
 
+def test_what_a_slow_generator_can_not_explain_is_the_targets() -> None:
+    late = [Recorded("connect", n * 0.01, n * 0.01 + 0.2, n * 0.01 + 0.3, "success") for n in range(300)]
+    hardly, far = (Recorded("connect", 1.0, 1.1, 1.1 + took, "success") for took in (10.3, 10.5))
+    assert judged(fold(lines([*late, hardly], 1))).verdict is Verdict.INCONCLUSIVE
+    assert judged(fold(lines([*late, far], 1))).verdict is Verdict.FAIL
+
+
+def test_the_longest_of_all_is_too_long_whatever_is_missing() -> None:
+    assert judged(fold(lines(with_a_slow_one(10.2), 4, dies=2))).verdict is Verdict.FAIL
+
+
 def test_a_worker_that_dies_makes_the_campaign_inconclusive() -> None:
     found = judged(fold(lines(drawn(300), 4, dies=2)))
     assert found.verdict is Verdict.INCONCLUSIVE
