@@ -1,9 +1,9 @@
 """Decides a campaign: each budget, count, recovery and rule becomes one finding with a verdict, and they fold into one.
 
 What keeps a finding from being decided comes first: requests or workers that are missing, a fault without its receipt,
-a generator that was itself too slow, unless a request took longer than its delays explain. None of these excuses a broken rule: two sessions of one character are two,
+a generator that was itself too slow. None of these excuses a broken rule: two sessions of one character are two,
 whoever counted them. Latency is judged from when a request was due; it fails a target only if the target alone
-took too long, from when the request had left.
+took too long, from when the request had left, by more than the delays of a slow generator explain.
 """
 
 from collections import Counter
@@ -20,7 +20,6 @@ from holdfast.load.ledger import SECOND
 from holdfast.load.rules import RULES
 from holdfast.load.sequential import Proof, Standing, judge
 from holdfast.spec.verdict import Verdict, fold
-
 
 # A slow generator delays a request when it leaves and when its answer comes, each time by its worst lateness at most.
 _BOTH_WAYS = 2

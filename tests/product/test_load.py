@@ -117,6 +117,18 @@ def test_a_worker_that_dies_in_the_middle_makes_the_campaign_inconclusive(tmp_pa
     assert all(finding["verdict"] == "inconclusive" for finding in campaign["findings"])
 
 
+def test_workers_that_come_to_a_master_make_one_campaign(tmp_path: Path) -> None:
+    port = str(_free_port())
+    worker = ("load", "admission", "--worker", "--master-port", port)
+    master = ("--campaign", "L6", "--master", "--processes", "2", "--master-port", port)
+    with started(tmp_path, *worker) as one, started(tmp_path, *worker) as two:
+        ended = load(tmp_path, *master)
+        assert [each.wait(SOON) for each in (one, two)] == [0, 0]
+    (campaign,) = documented(tmp_path)["campaigns"]
+    assert campaign["generator"]["workers"] == 2
+    assert campaign["operations"]["connect"]["count"] == 1500, ended.text
+
+
 def test_locusts_own_command_runs_a_campaign(tmp_path: Path) -> None:
     """The tool of the field works directly too; the words at the end are ours."""
     with started(tmp_path, "serve", "admission", "--descriptor", "mine.toml") as _server:
