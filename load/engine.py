@@ -130,7 +130,7 @@ class OpenUser(FastHttpUser):
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told
             self._told(f"arrival {number}", error)
         else:
-            self.ledger.ended()
+            self.ledger.ended(time.monotonic() - self.began)
         self._flying -= 1
 
     @property

@@ -58,6 +58,7 @@ class Ledger:
         self._since = Counts()
         self._slots: dict[tuple[str, int], Slot] = {}
         self._operations: list[Operation] = []
+        self._ends: Counter[int] = Counter()
         self._number = 0
         self._usage = _Usage()
 
@@ -72,8 +73,9 @@ class Ledger:
         self._since.starts += 1
         self._since.shed += 1
 
-    def ended(self) -> None:
+    def ended(self, at: float) -> None:
         self._since.ended += 1
+        self._ends[int(at // SECOND)] += 1
 
     def sample(self, name: str, due: float, sent: float, done: float, outcome: str) -> None:
         """Notes one request: when it should have left, when it did, when its answer was there, and what it was."""
@@ -88,6 +90,7 @@ class Ledger:
     def part(self, *, last: bool = False) -> dict[str, Any]:
         """Returns all that happened since the last part, as JSON."""
         slots, self._slots = self._slots, {}
+        ends, self._ends = self._ends, Counter()
         operations, self._operations = self._operations, []
         since, self._since = self._since, Counts()
         self.totals.add(since)
@@ -99,6 +102,7 @@ class Ledger:
             "slots": [[name, second, *_packed(slot)] for (name, second), slot in slots.items()],
             "operations": [_plain(operation) for operation in operations],
             "since": asdict(since),
+            "ends": {str(second): count for second, count in ends.items()},
             "usage": self._usage.since(),
             "totals": asdict(self.totals) if last else None,
             "notes": self.notes if last else [],
