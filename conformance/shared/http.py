@@ -15,8 +15,8 @@ import aiohttp
 
 from holdfast.check import raw_http
 from holdfast.check.context import Context
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.observe import Metrics
 from holdfast.check.spectime import SpecTime
 from holdfast.check.transcript import Words

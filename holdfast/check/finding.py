@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.plain import plain
 from holdfast.check.transcript import shortened
 from holdfast.spec.verdict import Kind

@@ -28,7 +28,7 @@ from holdfast.fixtures.external_redis import ExternalRedis
 from holdfast.fixtures.ground import Ground, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, Process
 from holdfast.fixtures.ports import PortPool
-from holdfast.run.first_look import first_look
+from holdfast.run.credentials import first_look
 from holdfast.run.job import Job
 from holdfast.run.loops import new_loop
 from holdfast.run.options import FaultEngine, RunOptions

@@ -18,12 +18,12 @@ from typing import Any
 from holdfast.check.verifies import CheckSpec
 from holdfast.run.announcement import run_started
 from holdfast.run.cost import cores, cpu_seconds
+from holdfast.run.estimate import Pace
 from holdfast.run.events import Purpose, RunAudit, RunFinished, RunWaiting
 from holdfast.run.harness import Harness
 from holdfast.run.jobs import jobs_of
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
-from holdfast.run.pace import Pace
 from holdfast.run.perform import Outcome
 from holdfast.run.plan import Plan, announced, make_plan, within_budget
 from holdfast.run.selection import PlanError

@@ -13,8 +13,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from holdfast.target.link_names import ENDS, clashes
 from holdfast.target.ready import Ready
-from holdfast.target.subjects import ENDS, clashes
 
 NODE = "node"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

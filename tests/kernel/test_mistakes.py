@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.undisturbed import undisturbed
+from holdfast.cli.plain_pytest import undisturbed
 from holdfast.run.option_values import OptionError, refuse_values
 from holdfast.run.options import RunOptions
 from tests.kernel.said import said
