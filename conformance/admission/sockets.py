@@ -245,7 +245,7 @@ class Socket:
 
 
 class NoSocket(Socket):
-    """Stands for the socket of a session on a target without sockets: whatever a check wants of it is not applicable.
+    """The socket of a session on a target without sockets: whatever a check wants of it is not applicable.
 
     Sessions that only have to be there need none, so heartbeats in the background are no use of it.
     """

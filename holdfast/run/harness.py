@@ -256,7 +256,7 @@ async def _own_links(guardian: Guardian, _ports: PortPool, name: str) -> LinkSer
 
 
 def _udp_links_of(options: RunOptions) -> StartLinks:
-    """What serves the UDP links of a run, with any engine: a relay of ours, imported when a target first has one."""
+    """What serves the UDP links of a run, with any engine: our relay, imported when a target first has such a link."""
 
     async def start(guardian: Guardian, ports: PortPool, name: str) -> LinkHost:
         from holdfast.chaos.engines import udp_links

@@ -9,7 +9,7 @@ The verdict is found in steps, each a function from what was judged so far to wh
    (`holdfast.check.decisive`) is no pass.
 2. A blamed target is excused where we may be the cause: the harness did not move for a second, or the machine lost more
    time in run queues than went by. Findings that no delay can explain (`Unsafe`) are never excused.
-3. A process of ours between the parts of the target (a link, a proxy) that has failed turns what is not a pass into
+3. A link or a proxy of the harness between the parts of the target that has failed turns what is not a pass into
    an error.
 4. Nodes that ended without being told are named in the reason, because they explain more than the silence found.
 
@@ -48,7 +48,7 @@ _CLEANUP_LIMIT = 5.0
 _MOST_GRANTED = 2.0
 # What we, the nodes and their Redis waited in run queues, added up, as a share of the time that went by.
 _OVERLOAD, _OVERLOAD_SEEN_AFTER = 1.0, 1.0
-# A harness that stands still for this long sees nothing meanwhile and renews nothing that others rely on.
+# A harness that is stalled for this long sees nothing meanwhile and renews nothing that others rely on.
 _STOOD_STILL = 1.0
 _BLAMED = (Verdict.FAIL, Verdict.WARN)
 
