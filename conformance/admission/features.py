@@ -1,7 +1,8 @@
 """What a target does without, as its descriptor says: one sentence, the same wherever a check meets it.
 
-A row about something that the target declares it does not have is not applicable. A row that needs an administration call
-which the target does not offer can't be observed; `blocked` is the one cause of all of them, so that a report tells it once.
+A row about something that the target declares it does not have is not applicable. A row that needs an administration
+call which the target does not offer can't be observed; `blocked` is the one cause of all of them, so that a report
+tells it once.
 """
 
 from collections.abc import Mapping
