@@ -23,6 +23,7 @@ from holdfast.check.context import Context
 from holdfast.check.finding import Finding
 from holdfast.check.no_answer import how_it_ended
 from holdfast.check.timeline import Moment
+from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.features import Features
 from holdfast.conformance.admission.identities import User
 
@@ -64,7 +65,7 @@ class Socket:
         user: User | None,
     ) -> Self:
         """Asks for an upgrade; returns the socket, whether it was accepted or refused."""
-        path = f"/instances/{instance}/ws"
+        path = wire.attach(instance, query).path
         parameters = "&".join(f"{key}={value}" for key, value in query.items())
         socket = cls(context, f"ws {parameters}")
         context.transcript.sent(f"GET {path}?{parameters}  (WebSocket)")
@@ -120,7 +121,7 @@ class Socket:
     async def beat(self, why: str = "") -> None:
         """Sends one heartbeat and waits for its acknowledgement. Raises Finding if none comes."""
         before = len(self.frames)
-        await self._send({"type": "heartbeat"})
+        await self._send(wire.HEARTBEAT)
         await self.frame("heartbeat_ack", after=before, why=why)
 
     async def answers(self) -> bool:
@@ -136,7 +137,7 @@ class Socket:
 
         async def beat() -> None:
             while self.open_now:
-                await self._send({"type": "heartbeat"})
+                await self._send(wire.HEARTBEAT)
                 await asyncio.sleep(every)
 
         self._tasks.append(asyncio.ensure_future(beat()))

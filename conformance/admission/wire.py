@@ -8,6 +8,7 @@ or a date.
 import email.utils
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,8 @@ REASONS = frozenset(
 )
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+# What a client sends over its WebSocket now and then, to show that it is there.
+HEARTBEAT = {"type": "heartbeat"}
 SECRET_FIELDS = ("reconnectionToken", "replacementToken")
 # Headers that a row judges, and that a transcript therefore shows.
 JUDGED_HEADERS = ("Retry-After", "X-RateLimit-Remaining")
@@ -364,6 +367,11 @@ def cancel(instance: str, token: str) -> Request:
 
 def leave(instance: str, session: str) -> Request:
     return Request("POST", f"/instances/{instance}/disconnect", body={"sessionId": session, "reason": "user"})
+
+
+def attach(instance: str, query: Mapping[str, str]) -> Request:
+    """Returns the request of a session's WebSocket; the query says whose it is."""
+    return Request("GET", f"/instances/{instance}/ws", query=query)
 
 
 def drain(instance: str, *, enabled: bool) -> Request:

@@ -5,7 +5,7 @@ What is heavy, and what a plain install lacks, is in `holdfast.cli.campaigns` an
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -24,6 +24,12 @@ class Asked:
     master: bool = False
     bind_host: str = "127.0.0.1"
     port: int = 5557
+    trials: int | None = None
+
+    def limited(self, each: Campaign) -> Campaign:
+        """Returns the campaign with no more faults of each kind than there are to be trials."""
+        most = self.trials
+        return each if most is None else replace(each, faults=tuple(f.at_most(most) for f in each.faults))
 
 
 def listed(key: str) -> str:
@@ -32,7 +38,7 @@ def listed(key: str) -> str:
 
 
 def _about(each: Campaign) -> Iterator[str]:
-    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else ''}"
+    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else '  (long)' if each.long else ''}"
     yield f"    {each.story}"
     parts = (("budgets", each.budgets), ("exact counts", each.counts), ("recoveries", each.recoveries))
     judged = [f"{len(found)} {name}" for name, found in parts if found]
@@ -55,7 +61,7 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
     from holdfast.cli.campaigns import report, run_one, standing
 
     known = campaigns(key)
-    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.headline]
+    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.long]
     target = options.read_target(key)
     if target.spec != key:
         raise LoadError(f"{target.name} is a target of {target.spec}, not of {key}")
@@ -63,5 +69,5 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
         raise LoadError(missing)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     with standing(target, options) as harness:
-        told = [run_one(harness, each, target, options, asked) for each in chosen]
+        told = [run_one(harness, asked.limited(each), target, options, asked) for each in chosen]
     return report(told, target, options, started)

@@ -179,7 +179,12 @@ def load(
     *,
     list_: Annotated[bool, typer.Option("--list", help="list the campaigns that there are, and run none")] = False,
     campaign: Annotated[
-        list[str] | None, typer.Option(help="run this campaign; all but headlines if left out", metavar="ID")
+        list[str] | None,
+        typer.Option(help="run this campaign; all but long ones and headlines if left out", metavar="ID"),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="no more than N faults of each kind, also if nothing is proven", metavar="N", min=1),
     ] = None,
     processes: Annotated[
         int, typer.Option(help="make the load in N processes; with --master, wait for N workers", metavar="N", min=1)
@@ -199,7 +204,7 @@ def load(
         return
     if worker:
         campaigns.work_for(key, master_host, master_port)
-    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port)
+    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port, trials)
     raise typer.Exit(campaigns.load(key, options, asked))
 
 
