@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from holdfast.check.endings import how_it_ended
+from holdfast.check.no_answer import how_it_ended
 from holdfast.conformance.admission import wire
 
 

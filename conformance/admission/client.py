@@ -211,11 +211,12 @@ class Admission(HttpDriver[Answer]):
         """Opens this many connections to each node: each carries one harmless call, all of them at the same time.
 
         A node that has just started may ask to come back later; afterwards it serves, and what it says is judged. The
-        call has the bearer of a user of this check, if there is one yet, because without it a node may refuse it before
-        it knows whether it can serve.
+        call has a user's bearer, if we were given one, because without it a node may refuse it before it knows whether
+        it can serve.
         """
         call = wire.queue_status("i-nobody-registered", str(uuid.uuid4()))
-        headers = _bearer(self._latest_user) if self._latest_user else {}
+        user = self._latest_user or self.identities.anybody()
+        headers = _bearer(user) if user else {}
         urls = [self.url(node) for node in nodes for _ in range(count)]
         calls = [partial(self.patiently, partial(self._send, url, call, headers)) for url in urls]
         await self.parallel(calls, at_once=len(urls))

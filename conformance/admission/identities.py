@@ -72,6 +72,12 @@ class Identities:
         self._lent[entry.user.id] = _Lent(entry, None if entry.characters is None else list(entry.characters))
         return entry.user
 
+    def anybody(self) -> User | None:
+        """Returns a user for calls that change nothing, also one that another check has; None if we were given none."""
+        if self._secret is not None:
+            return self.mint(f"u-{uuid.uuid4()}")
+        return self._entries[0].user if self._entries else None
+
     def known_character(self, user: User) -> str | None:
         """Returns a character of this user that the target knows; None if we name our own.
 
@@ -85,7 +91,7 @@ class Identities:
         return lent.left.pop(0)
 
     def give_back(self, after: float) -> None:
-        """Returns the users of this check to the list; they may be had again after so many seconds."""
+        """Returns the users of this check to the list; they may be had again after `after` seconds."""
         for lent in self._lent.values():
             lent.entry.free_from = time.monotonic() + after
         self._lent.clear()

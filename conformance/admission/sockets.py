@@ -20,8 +20,8 @@ from typing import Any, Self
 import aiohttp
 
 from holdfast.check.context import Context
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.timeline import Moment
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.features import Features
@@ -246,7 +246,7 @@ class Socket:
 
 
 class NoSocket(Socket):
-    """Stands for the socket of a session on a target without sockets: whatever a check wants of it is not applicable.
+    """The socket of a session on a target without sockets: whatever a check wants of it is not applicable.
 
     Sessions that only have to be there need none, so heartbeats in the background are no use of it.
     """

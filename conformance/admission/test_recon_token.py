@@ -16,7 +16,7 @@ from holdfast.conformance.shared.wire import moment
 
 Admitted = tuple[Character, Answer]
 
-# A broken target may pass one race by luck, but seldom two.
+# A broken target may pass one race by chance, but seldom two.
 RIVALS, RACES = 20, 2
 MALFORMED = "x"
 

@@ -114,7 +114,7 @@ async def test_an_attempt_on_a_foreign_character_is_logged_as_access_denied(admi
 
 @verifies("AD-SEC-05")
 async def test_https_and_wss_are_served_and_their_port_takes_no_plain_http(admission: Admission) -> None:
-    """A target that says `tls = false` leaves it to what stands before it; one that says nothing should have it."""
+    """A target that says `tls = false` leaves it to a proxy in front of it; one that says nothing should have it."""
     admission.features.require("tls")
     secure = admission.deployment.nodes[admission.nodes[0]].urls.get("https", "").rstrip("/")
     if not secure:

@@ -56,7 +56,8 @@ def _version(*, wanted: bool) -> None:
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=lambda value: _version(wanted=value), is_eager=True, help="and leave")
+        bool,
+        typer.Option("--version", callback=lambda value: _version(wanted=value), is_eager=True, help="print it"),
     ] = False,
 ) -> None:
     del version
@@ -65,7 +66,7 @@ def _root(
 RESULTS = Path("holdfast-results")
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     "target",
     "wait",
@@ -99,7 +100,7 @@ def run(
     raise typer.Exit(run_all(keys or [], options, as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *(
         "target",
@@ -138,7 +139,7 @@ def chaos(
     raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *(
         "target",
@@ -170,13 +171,13 @@ def walk(
     raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes("target", "time_scale", "seed", "violate", "results", "launcher", results=RESULTS / "load")
 def load(
     options: RunOptions,
     key: Key,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="say which campaigns there are, and leave")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="list the campaigns that there are, and run none")] = False,
     campaign: Annotated[
         list[str] | None,
         typer.Option(help="run this campaign; all but long ones and headlines if left out", metavar="ID"),
@@ -232,7 +233,7 @@ def serve(
     raise typer.Exit(start(key, options, nodes=nodes, descriptor=descriptor))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *("only", "sample", "drawn", "by", "for_", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
     results=RESULTS / "mutants",
@@ -272,7 +273,7 @@ def init(
     typer.echo(f"wrote {output}; fill it in, then: holdfast doctor {output}")
 
 
-@command(app, judges=True)
+@command(app)
 @takes("wait")
 def doctor(
     options: RunOptions,
@@ -321,7 +322,7 @@ def explain(
     typer.echo(explained(requirement))
 
 
-@command(app, judges=True)
+@command(app)
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="results folder of a run")]) -> None:
     """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
     from holdfast.reports.files import anything_happened, write_all

@@ -22,7 +22,7 @@ _SCENARIO = re.compile(r"test_([a-z]+)0*(\d+)_")
 
 
 def refuse_mistakes(key: str, options: RunOptions) -> None:
-    """Here, where they are one sentence of ours, and not under pytest, which words them its own way."""
+    """Raised here as one sentence; under pytest they would have its wording."""
     catalogue = builtin(key)
     if options.catalogue not in (None, catalogue.version):
         raise CatalogueError(f"{key}: the catalogue has version {catalogue.version}, not {options.catalogue}")

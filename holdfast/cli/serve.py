@@ -77,7 +77,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _refuse_others_file(file: Path) -> None:
-    """Raises TargetError for a file that somebody wrote by hand, or that can't be written; removes one of ours."""
+    """Removes a descriptor that `serve` left. Raises TargetError for one written by hand, or that can't be written."""
     if _is_ours(file):
         file.unlink()  # whoever waits for this one must not take it for that
     elif not file.exists():

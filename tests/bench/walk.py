@@ -4,7 +4,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import spec_of, verifies
 from holdfast.check.walk.coverage import Coverage

@@ -49,6 +49,8 @@ def test_a_node_that_has_just_started_is_judged_only_once_it_serves(tmp_path: Pa
     asked: list[str] = []
 
     async def starting(request: web.Request) -> web.Response:
+        if "Authorization" not in request.headers:
+            return told(401, outcome="failed", reason="NOT_AUTHENTICATED")  # it has not asked its store
         asked.append(request.path)
         return told(503, BUSY) if len(asked) < 2 else told(outcome="failed", reason="MAINTENANCE")
 

@@ -26,6 +26,9 @@ async def _serve(port: int, greeting: str) -> None:
             case "/ends":
                 if request.transport:
                     request.transport.abort()
+            case "/brief":
+                if request.transport:
+                    asyncio.get_running_loop().call_later(0.05, request.transport.close)
         said = json.loads(await request.read() or b"{}")
         print(json.dumps({"event": "greeted", "path": request.path, **said}), flush=True)  # noqa: T201 - its log
         return web.json_response({"greeting": greeting, **said})

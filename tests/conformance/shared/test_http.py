@@ -1,7 +1,9 @@
 """Requests and answers: what they say in a transcript, and that every call has an answer."""
 
+import time
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from holdfast.check import raw_http
@@ -58,6 +60,17 @@ async def test_every_call_has_an_answer_and_tells_the_listeners(
         assert heard == [("/x", 200), ("/slow", 0), ("/ends", 0)]
         assert driver.lines()[:2] == ["POST /x  who=me", fine.describe()]
         assert driver.context.unanswered == 1
+
+
+async def test_no_call_goes_over_a_connection_that_ended_while_our_loop_stalled(
+    guardian: Guardian, ports: PortPool, tmp_path: Path
+) -> None:
+    async with greeters(guardian, ports, tmp_path) as driver, aiohttp.ClientSession() as http:
+        for who in ("me", "myself", "I"):
+            request = Request("POST", "/brief", {"who": who})
+            answer = await driver.exchange(lambda: http, driver.url_of("a", "http"), request, within=5.0)
+            assert answer.fields.get("who") == who, answer.describe()
+            time.sleep(0.2)  # noqa: ASYNC251  # the server ends the connection, and the loop hears nothing of it
 
 
 async def test_raw_bytes_have_an_answer_too(guardian: Guardian, ports: PortPool, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from holdfast.target.subjects import clashes, split_link
+from holdfast.target.link_names import clashes, split_link
 
 
 @pytest.mark.parametrize(

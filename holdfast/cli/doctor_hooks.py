@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Mapping
 
 from holdfast.check.audit import Audit
 from holdfast.check.context import Context
-from holdfast.check.filling import names_in
 from holdfast.check.finding import Inconclusive, NotObservable
+from holdfast.check.hook_texts import names_in
 from holdfast.check.hooks import HookError, Hooks
 from holdfast.check.verifies import CheckSpec
-from holdfast.cli.looks import Seen
+from holdfast.cli.doctor_lines import Seen
 from holdfast.spec.catalogue import Catalogue
 from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.patience import wait_for
+from holdfast.cli.wait import wait_for
 from holdfast.run.option_values import OptionError
 from holdfast.target.descriptor import TargetError, load
 

@@ -21,9 +21,9 @@ from holdfast.check.context import Context
 from holdfast.check.finding import WronglyGiven
 from holdfast.check.verifies import CheckSpec
 from holdfast.spec.catalogue import Catalogue
+from holdfast.target.credential_files import wrong_file
 from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target
-from holdfast.target.given import wrong_file
 
 _LIMIT = 3.0
 

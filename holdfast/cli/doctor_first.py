@@ -5,12 +5,12 @@ import socket
 from collections.abc import AsyncIterator
 
 from holdfast.check.audit import Audit
-from holdfast.cli.looks import Seen
-from holdfast.run.first_look import look_at_credentials
+from holdfast.cli.doctor_lines import Seen
+from holdfast.run.credentials import look_at_credentials
 from holdfast.spec.catalogue import Catalogue
+from holdfast.target.credential_files import wrong_file
 from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target
-from holdfast.target.given import wrong_file
 from holdfast.target.preflight import not_reached
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

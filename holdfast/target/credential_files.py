@@ -1,7 +1,7 @@
 """What the descriptor gives us to work with: files of certificates and keys, which must be there and be what they say.
 
 A certificate file that is missing is a mistake in the descriptor and not a fault of the target, so it is one sentence
-before the first check. Paths that hold placeholders are known only once a deployment stands; until then they are left
+before the first check. Paths that hold placeholders are known only once a deployment is up; until then they are left
 alone (`fill` is None).
 """
 

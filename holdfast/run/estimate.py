@@ -1,4 +1,4 @@
-"""How long a run will take: what overlaps, then what stands still, then what runs alone.
+"""How long a run will take: the checks that overlap, then pauses, then the checks that run alone.
 
     | overlapped: the longest, or the sum ÷ overlap | settling | alone: one after the other |
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.fixtures.certs import make_certificates
-from holdfast.run.first_look import hands_credentials_over
+from holdfast.run.credentials import hands_credentials_over
+from holdfast.target.credential_files import wrong_file
 from holdfast.target.descriptor import Target, TargetError, load
-from holdfast.target.given import wrong_file
 from holdfast.target.preflight import not_there
 from tests.pages import ROOT
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.check.verifies import spec_of, verifies
-from holdfast.run.lacks import lack
 from holdfast.run.plan import make_plan
 from holdfast.run.selection import PlanError, Selection
+from holdfast.run.unmet_needs import lack
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, load
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.target.descriptor import NodeSpec, Target
-from holdfast.target.subjects import split_link
+from holdfast.target.link_names import split_link
 
 CLIENT, REDIS, SENTINEL, STUB = "client", "redis", "sentinel", "stub"
 
