@@ -14,8 +14,12 @@ class AssignmentConsumer:
         self.node = node
 
     def enabled(self) -> bool:
-        """Every node competes, the leader too, until it drains."""
-        return not self.node.draining
+        """Every node competes, the leader too."""
+        return True
+
+    async def stop(self) -> None:
+        """Takes no more; what was received already is taken."""
+        await self.node.assigned.stop()
 
     async def on_assigned(self, entry: Entry) -> None:
         """Stores the ownership and subscribes; the entry is acknowledged when this returns, not before."""

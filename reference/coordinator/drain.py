@@ -61,15 +61,15 @@ class CoordinatorDrainService:
 
     async def stop_intake(self) -> None:
         """Leaves both competing queues; what was received already is dealt with first."""
-        await asyncio.gather(*(queue.stop() for queue in self.node.queues))
+        await asyncio.gather(self.node.assignments.stop(), self.node.subscriber.stop())
         self.node.rebalancer.stop()
 
-    def jobs_to_hand_off(self) -> list[Job]:
+    async def jobs_to_hand_off(self) -> list[Job]:
         return list(self.node.registry.jobs.values())
 
     async def hand_off_all(self) -> None:
         """Offers all jobs at once; each goes its own way through the decision tree."""
-        while jobs := [job for job in self.jobs_to_hand_off() if job.id not in self.node.publisher.offers]:
+        while jobs := [job for job in await self.jobs_to_hand_off() if job.id not in self.node.publisher.offers]:
             await asyncio.gather(*(self.node.publisher.hand_off(job, SHUTDOWN) for job in jobs))
 
     async def after_settled(self) -> None:

@@ -26,7 +26,7 @@ class Duty:
         raise NotImplementedError
 
     def should_run(self) -> bool:
-        return self.node.lease.is_leader()
+        return self.node.lease.may_act()
 
     async def run(self) -> None:
         while True:
@@ -73,10 +73,13 @@ class Dispatcher(Duty):
         return list((await self.node.store.run("due_jobs", facts))["jobs"])
 
     async def scan(self) -> None:
-        while jobs := await self.due():
+        more = True
+        while more:
+            jobs = await self.due()
             for job in jobs:
                 if not self.should_run() or await self.dispatch(job) == LOST:
                     return
+            more = len(jobs) == self.node.settings.jobs_per_scan
 
     async def dispatch(self, job: Record) -> int:
         """Sends a job to the workers of its queue, and offers its ownership to the coordinators."""

@@ -30,10 +30,12 @@ def handoff(job_id: str, history_id: str, reason: str, former: str, ack_to: str,
 
 @dataclass
 class Offer:
-    """A job that is being handed off. `settled` is the new owner's id, or empty if there is nothing to hand off."""
+    """A job that is being handed off, and its last publication. `settled` is the new owner's id, or empty for none."""
 
     job: Job
     reason: str
+    attempt: int = 0
+    stamp: str = ""
     settled: "asyncio.Future[str]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def settle(self, new_owner: str) -> None:
@@ -67,14 +69,16 @@ class JobHandoffPublisher:
         return self.node.registry.drop(job)
 
     async def publish(self, offer: Offer, attempt: int) -> None:
-        payload = {**self.payload(offer, attempt), "attempt": attempt}
+        offer.attempt, offer.stamp = attempt, self.node.clock.stamp()
+        payload = {**self.payload(offer), "attempt": attempt}
         await self.node.transport.publish_queue("handoff", payload)
         self.node.metrics.handoffs.labels(offer.reason).inc()
         self.node.events.emit("job.handoff", jobId=offer.job.id, reason=offer.reason, attempt=attempt)
 
-    def payload(self, offer: Offer, attempt: int) -> Payload:  # noqa: ARG002  # a seam: every copy says the same
+    def payload(self, offer: Offer) -> Payload:
+        """Returns the message; every copy says the same."""
         job, me = offer.job, self.node.id
-        return handoff(job.id, job.history_id, offer.reason, me, me, self.node.clock.stamp())
+        return handoff(job.id, job.history_id, offer.reason, me, me, offer.stamp)
 
     async def settled_within(self, offer: Offer, seconds: float) -> bool:
         timer = asyncio.ensure_future(self.node.clock.sleep(seconds))
@@ -142,7 +146,11 @@ class JobHandoffSubscriber:
 
     def enabled(self) -> bool:
         """Every node competes, but not while it hands jobs off itself: it would win them back."""
-        return not self.node.draining and not self.node.rebalancer.busy
+        return not self.node.rebalancer.busy
+
+    async def stop(self) -> None:
+        """Takes no more; what was received already is taken."""
+        await self.node.handoffs.stop()
 
     async def on_handoff(self, entry: Entry) -> None:
         """Takes a job over, unless it has another owner by now; its present owner acknowledges a copy once more."""

@@ -41,9 +41,6 @@ class Reading:
     behind: bool = True
     busy: bool = False
 
-    def spoken(self) -> dict[str, Any]:
-        return {"id": self.job.id, "epoch": self.job.epoch, "status": self.status, "logs": self.logs}
-
 
 class JobEvents:
     def __init__(self, node: "Node") -> None:
@@ -102,7 +99,7 @@ class JobEvents:
         for each in [each for each in self.readings.values() if each.behind and not each.busy]:
             await self.catch_up(each)  # an earlier attempt failed half-way
         current = {each.job.id: each for each in self.readings.values() if not each.behind}
-        if not current or not self.may_process():
+        if not current:
             await self.node.clock.sleep(RETRY_SECONDS)
             return
         await self.process([each for each in await self.news(current.values()) if each.job.id in self.readings])
@@ -140,6 +137,8 @@ class JobEvents:
     async def process(self, readings: Sequence[Reading], *, pending: bool = False) -> None:
         """Reads and applies until there is nothing left. What fails half-way is left pending, to be caught up with."""
         while readings:
+            while not self.may_process():
+                await self.node.clock.sleep(RETRY_SECONDS)
             try:
                 found = await self.read(readings, pending=pending)
                 handled = [self.handle(*each, pending=pending) for each in found]
@@ -156,11 +155,9 @@ class JobEvents:
         self, readings: Sequence[Reading], *, pending: bool = False, logs_only: bool = False
     ) -> list[tuple[Reading, list[Read], list[Read]]]:
         """Returns status reports and logs of each job; jobs that are another's now are dropped."""
-        facts = {"owner": self.node.id, "count": self.node.settings.events_per_read}
-        jobs = [each.spoken() for each in readings]
-        answer = await self.node.store.run(
-            "read_events", {**facts, "jobs": jobs, "pending": pending, "logsOnly": logs_only}
-        )
+        facts = {"owner": self.node.id, "count": self.node.settings.events_per_read, "pending": pending}
+        jobs = [{**self.wanted(each), **({"status": ""} if logs_only else {})} for each in readings]
+        answer = await self.node.store.run("read_events", {**facts, "jobs": jobs})
         found = []
         for reading, events in zip(readings, answer["found"], strict=True):
             if events:
@@ -172,6 +169,11 @@ class JobEvents:
             else:
                 self.node.registry.drop(reading.job)
         return found
+
+    def wanted(self, reading: Reading) -> dict[str, Any]:
+        """Returns what is read of a job: both of its channels. A channel without a name is left out."""
+        job = reading.job
+        return {"id": job.id, "epoch": job.epoch, "status": reading.status, "logs": reading.logs}
 
     async def handle(self, reading: Reading, statuses: list[Read], logs: list[Read], *, pending: bool) -> bool:
         """Applies what was read of one job; tells whether there may be more."""

@@ -31,6 +31,10 @@ class Lease:
     def is_leader(self) -> bool:
         return self.clock.now() < self.deadline
 
+    def may_act(self) -> bool:
+        """Tells whether this node does leader work now."""
+        return self.is_leader()
+
     def token(self) -> str:
         return self.node.ids.token(self.node.id)
 
@@ -41,11 +45,13 @@ class Lease:
     async def acquire(self) -> bool:
         """Takes the lock if it is free; value and expiry are one step."""
         asked, value = self.clock.now(), self.token()
-        lease = int(self.node.settings.lease * 1000)
-        if await self.node.store.call("SET", self.key, value, "NX", "PX", lease) is None:
+        if not await self.set_lock(value, int(self.node.settings.lease * 1000)):
             return False
         self.value, self.deadline = value, asked + self.node.settings.lease
         return True
+
+    async def set_lock(self, value: str, lease_ms: int) -> bool:
+        return await self.node.store.call("SET", self.key, value, "NX", "PX", lease_ms) is not None
 
     async def renew(self) -> bool:
         """Sets the lease back to its full length; False if the lock is another's, or gone."""

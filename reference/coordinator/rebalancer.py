@@ -1,6 +1,6 @@
 """Rebalancing (section 3, layer L3), which is optional: an overloaded node hands jobs off down to the mean.
 
-It looks at the loads once per heartbeat. A load figure that is older than the last handoff counts as unknown, for it
+It looks at the loads twice per heartbeat. A load figure that is older than the last handoff counts as unknown, for it
 does not show what was handed off; and while its own jobs are on offer the node takes no handoffs.
 """
 
@@ -31,7 +31,10 @@ class Rebalancer:
         while self.node.settings.rebalance and not self.node.draining:
             with suppress(*AWAY):
                 await self.look()
-            await self.node.clock.sleep(self.node.settings.heartbeat_interval / 2)
+            await self.node.clock.sleep(self.interval())
+
+    def interval(self) -> float:
+        return self.node.settings.heartbeat_interval / 2
 
     def peers(self) -> dict[str, int]:
         """Returns the jobs of each live node that is not draining, if its figure is newer than the last handoff."""

@@ -1,5 +1,6 @@
 """The jobs that this node owns, as it knows them; the truth is in the ownership store."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.reference.coordinator.ownership import Job
@@ -45,6 +46,10 @@ class Registry:
         for job in known:
             if stored.get(job.id) != job:
                 self.drop(job)
+        await self.adopt(stored)
+
+    async def adopt(self, stored: Mapping[str, Job]) -> None:
+        """Takes up jobs that the store has for this node."""
         for job in stored.values():
             if job.id not in self.jobs:
                 await self.take(job)

@@ -18,7 +18,7 @@ class Startup:
         self.node = node
 
     def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        return (self.say_settings, self.node.heartbeat.beat, self.node.registry.load_at_start)
+        return (self.say_settings, self.node.registry.load_at_start, self.node.heartbeat.beat)
 
     async def say_settings(self) -> None:
         """Writes the settings that are in force where an operator of the cluster finds them."""
@@ -57,7 +57,7 @@ class Startup:
                 (self.node.handoffs, self.node.subscriber.enabled),
             ):
                 with suppress(*AWAY):
-                    if enabled():
+                    if queue.reading and enabled():
                         await queue.claim_stuck()
             await self.node.clock.sleep(self.node.settings.orphan_check_interval)
 

@@ -3,12 +3,10 @@ local function apply_logs(facts)
   if not owns(facts.jobId, facts.owner, facts.epoch) then
     return {owned = false}
   end
-  local applied = 0
   for _, entry in ipairs(facts.entries) do
-    if acknowledge(facts.stream, entry.id) and entry.log ~= '' then
+    if acknowledge(facts, entry.id) and entry.log ~= '' then
       keep_log(facts.jobId, entry.log)
-      applied = applied + 1
     end
   end
-  return {owned = true, applied = applied}
+  return {owned = true}
 end

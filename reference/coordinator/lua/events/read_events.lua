@@ -7,8 +7,9 @@ local function read_events(facts)
     found[i] = false
     if owns(job.id, facts.owner, job.epoch) then
       local entries = facts.pending and pending_entries or new_entries
-      local statuses = facts.logsOnly and {} or entries(job.status, facts.owner, facts.count)
-      found[i] = {messages(statuses), messages(entries(job.logs, facts.owner, facts.count))}
+      local statuses = job.status ~= '' and entries(job.status, facts.owner, facts.count) or {}
+      local logs = job.logs ~= '' and entries(job.logs, facts.owner, facts.count) or {}
+      found[i] = {messages(statuses), messages(logs)}
     end
   end
   return {found = found}

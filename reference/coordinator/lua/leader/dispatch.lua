@@ -10,7 +10,7 @@ local function dispatch(facts)
     return {result = 0}
   end
   advance(facts)
-  publish(facts.dispatchStream, facts.dispatchPayload)
+  send_work(facts)
   offer(facts)
   return {result = 1}
 end

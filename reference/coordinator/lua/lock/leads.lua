@@ -1,4 +1,4 @@
 -- Tells whether the caller still holds the lock: every leader action is fenced here, whatever the caller believes.
 local function leads(facts)
-  return redis.call('GET', facts.lock) == facts.token
+  return holds_lock(facts)
 end

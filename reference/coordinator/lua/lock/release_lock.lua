@@ -1,5 +1,5 @@
 local function release_lock(facts)
-  if not leads(facts) then
+  if not holds_lock(facts) then
     return {released = false}
   end
   write('DEL', facts.lock)

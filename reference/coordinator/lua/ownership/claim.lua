@@ -8,7 +8,7 @@ local function claim(facts)
   job = job or new_job(facts)
   local owner = job.ownerNode or ''
   local answer = {historyId = job.historyId or '', epoch = tonumber(job.ownerEpoch or 0), former = owner}
-  if is_terminal(job.status) then
+  if not may_own(job) then
     answer.result = -2
   elseif owner == facts.owner then
     answer.result, answer.former = 2, job.lastOwner or ''
