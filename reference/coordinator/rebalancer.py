@@ -69,9 +69,10 @@ class Rebalancer:
             self.rested, self.busy = self.node.clock.now(), False
 
     async def pause_intake(self) -> None:
-        """Takes no handoffs, and waits until what was received already has been dealt with."""
+        """Takes no handoffs, and waits for the read that is under way."""
         self.busy = True
-        while not self.node.handoffs.at_rest and self.node.handoffs.link.up:
+        until = self.node.clock.now() + 2 * self.node.settings.block
+        while not self.node.handoffs.at_rest and self.node.clock.now() < until:
             await self.node.clock.sleep(LOOK_SECONDS)
 
     def stop(self) -> None:
