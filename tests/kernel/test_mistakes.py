@@ -34,7 +34,7 @@ MISTAKES = [
     (["serve", "lockd", "--nodes", "0"], "--nodes 0: that is no node at all"),
     (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
     (["explain"], "Missing argument 'ID'; see holdfast explain --help"),
-    (["diff", "here", "there"], "here: No such file or directory"),
+    (["diff", "here", "there"], "here: there is no such file; name the folder of a run or its results.json"),
     (
         ["report", "here"],
         "here/events.jsonl: there is no such file; name the folder that a run has written its results to",
