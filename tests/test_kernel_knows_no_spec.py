@@ -23,7 +23,7 @@ WORD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 EXAMPLES: dict[str, set[str]] = {
     "holdfast/target/schema.py": {"admission"},  # the example value of [target] spec
     "holdfast/cli/main.py": {"admission", "AD"},  # help texts of arguments
-    "holdfast/cli/serve.py": {"AD"},  # the form of a violation, in an error message
+    "holdfast/cli/violations.py": {"AD"},  # the form of a violation, in an error message
     "holdfast/cli/trail.py": {"admission"},  # the form of a path that `explain` prints
     "holdfast/run/collect.py": {"admission"},  # the form of a module's name
     "holdfast/run/options.py": {"AD"},  # help texts of options
