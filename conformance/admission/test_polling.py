@@ -27,8 +27,7 @@ async def test_a_full_instance_tells_the_position_at_once_and_by_poll(admission:
     arena = await admission.instance(capacity=1)
     await arena.hold()
     first = await admission.character()
-    answer = await arena.connect(first)
-    expect(answer, queued(position=0))
+    answer = await arena.queues(first, position=0)
     none_of(answer.given("sessionId"), "session in a queued answer")
     _shows(await arena.status(first), position=0, depth=1)
 

@@ -6,7 +6,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, locked, queued, success
+from holdfast.conformance.admission.wire import Answer, locked, success
 from holdfast.conformance.shared.wire import moment
 
 
@@ -115,7 +115,7 @@ async def test_a_newcomer_stands_last_even_after_the_clock_stepped_back(admissio
     await keys.ask("ZADD", name, "XX", f"{score + T.scaled(60) * wire.unit(score):.0f}", line[-1].id)
 
     for place, newcomer in enumerate(newcomers, len(line)):
-        expect(await arena.connect(newcomer), queued(position=place))
+        await arena.queues(newcomer, position=place)
     for place, character in enumerate((*line, *newcomers)):
         expect(await arena.status(character), wire.place(place), why="place in line after the step back")
 
@@ -131,5 +131,5 @@ async def _two_waiting(admission: Admission) -> tuple[Instance, list[Character],
     held = await arena.hold(node=admission.nodes[1])
     line = await admission.characters(2)
     for place, (character, node) in enumerate(zip(line, admission.nodes, strict=False)):
-        expect(await arena.connect(character, node=node), queued(position=place))
+        await arena.queues(character, position=place, node=node)
     return arena, line, held

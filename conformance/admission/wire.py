@@ -254,6 +254,17 @@ class TurnedAway:
 
 
 @dataclass(frozen=True)
+class Done:
+    """A legal answer to a call that ends something: no outcome is agreed for it, so any success of HTTP is one."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and 200 <= seen.status < 300 and seen.outcome != "failed"
+
+    def describe(self) -> str:
+        return "2xx"
+
+
+@dataclass(frozen=True)
 class Place:
     """A legal answer to a poll of a waiting character."""
 
@@ -322,6 +333,10 @@ def coded() -> Coded:
 
 def turned_away() -> TurnedAway:
     return TurnedAway()
+
+
+def done() -> Done:
+    return Done()
 
 
 def place(position: int, depth: int | None = None) -> Place:
