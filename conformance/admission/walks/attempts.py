@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.check.walk.vocabulary import Branch, Rule
+from holdfast.conformance.admission.values import UUID
 from holdfast.conformance.admission.walks import counters, events
 from holdfast.conformance.admission.walks.rules import (
     COUNTS,
@@ -38,7 +39,7 @@ from holdfast.conformance.admission.walks.state import (
     Session,
     State,
 )
-from holdfast.conformance.admission.wire import UUID, Answer
+from holdfast.conformance.admission.wire import Answer
 
 Branches = Iterator[Branch[State]]
 
