@@ -5,7 +5,7 @@ proves the fault while it lasts (`proof`) and proves its end (`heal`). A verdict
 `inconclusive`, since the fault may never have been there.
 
 The subject of a fault says who puts it: `redis` the store faults, the name of a node the node faults, and the name of a
-link (`a-b.grpc`, see `holdfast.target.wires`) the link faults. Proofs are
+link (`a-b.grpc`, see `holdfast.target.link_urls`) the link faults. Proofs are
 
 - on a TCP link (`delay`, `rate`, `stall`, `lose`, `refuse`, `cut`, `reset`): canaries through the same link, one
   connected before the fault and one under it. They ask what the far end speaks: HTTP, TLS, gRPC, Redis or Sentinel;
@@ -35,7 +35,7 @@ from holdfast.chaos.schedules.storm import ScheduledStorm
 from holdfast.check.finding import NotObservable
 from holdfast.target.deployment import Deployment, Node, OpenedLink
 from holdfast.target.fault import Fault, Injected, Storm, Strength
-from holdfast.target.wires import CLIENT, REDIS, Wire, link_name, main_key
+from holdfast.target.link_urls import CLIENT, REDIS, Wire, link_name, main_key
 
 
 class Plane:

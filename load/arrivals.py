@@ -74,11 +74,8 @@ class Arrivals:
     replayed: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], scale: float = 1.0) -> "Arrivals":
-        """Reads `{ shape = "constant", rate = 50, seconds = 60 }`; `scale` multiplies durations, never rates.
-
-        A burst has a number of requests and keeps its seconds: how many come at once is the point of it.
-        """
+    def of(cls, table: Mapping[str, Any]) -> "Arrivals":
+        """Reads `{ shape = "constant", rate = 50, seconds = 60 }`, with numbers as they are in this run."""
         given = dict(table)
         kind, poisson = str(given.pop("shape", "constant")), bool(given.pop("poisson", False))
         wanted = _KEYS.get(kind)
@@ -90,7 +87,7 @@ class Arrivals:
             )
         if kind == "replayed":
             return cls(None, replayed=tuple(sorted(map(float, given["at"]))))
-        return cls(Shape(tuple(_corners(kind, given, scale))), poisson)
+        return cls(Shape(tuple(_corners(kind, given))), poisson)
 
     @property
     def seconds(self) -> float:
@@ -115,14 +112,14 @@ class Arrivals:
         return 0.0
 
 
-def _corners(kind: str, given: Mapping[str, Any], scale: float) -> Sequence[tuple[float, float]]:
+def _corners(kind: str, given: Mapping[str, Any]) -> Sequence[tuple[float, float]]:
     numbers = [*(given["rates"] if kind == "steps" else ()), *(v for v in given.values() if not isinstance(v, list))]
     if not all(isinstance(v, int | float) and math.isfinite(v) and v >= 0 for v in numbers) or not given["seconds"]:
         raise ArrivalsError(f"arrivals: {dict(given)}: every value is a number, none below 0, and seconds above it")
-    if kind == "burst":
-        return _flat([given["count"] / given["seconds"]], given["seconds"])
-    seconds = given["seconds"] * scale
+    seconds = given["seconds"]
     match kind:
+        case "burst":
+            return _flat([given["count"] / seconds], seconds)
         case "ramp":
             return [(0.0, float(given["from"])), (seconds, float(given["to"]))]
         case "steps":

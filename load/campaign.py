@@ -7,7 +7,7 @@ number of requests that are due. Rates and latency budgets are never scaled.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -20,6 +20,8 @@ from holdfast.spec.timings import Timings, UnknownTimingError
 
 FOLDER = Path(__file__).parent / "campaigns"
 Quantity = float | str
+# Keys of arrivals that may be formulas, and seconds as a formula of timings that are scaled already.
+QUANTITIES = frozenset({"rate", "seconds", "count"})
 # Before, during and after the faults of a campaign; `all` is the whole of it.
 Phase = Literal["all", "before", "during", "after"]
 R = TypeVar("R")
@@ -55,11 +57,17 @@ class Count:
     at_most: Quantity | None = None
     document: bool = True
     rests_on: str = ""
+    # Whether a machine that was too slow may be the cause; then it is not judged if the generator was saturated.
+    timely: bool = False
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """The time from each fault to the first `outcome` of `of` after it; one fault is one independent trial."""
+    """The time from each fault to the first `outcome` of `of` after it; one fault is one independent trial.
+
+    With `everyone` a trial ends with the last of those `of` that began during the fault, and each must end well.
+    Quantile 1 asks nothing but that no trial of this campaign took longer.
+    """
 
     of: str
     outcome: str
@@ -67,6 +75,7 @@ class Recovery:
     quantile: float = 0.95
     document: bool = False
     rests_on: str = ""
+    everyone: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,11 @@ class PlannedFault:
     needs: str = ""
     times: int = 1
     every: Quantity = 0.0
+    # Each one comes up to so much later, drawn anew, so that trials do not all meet the same moment of a period.
+    spread: Quantity = 0.0
+
+    def at_most(self, times: int) -> "PlannedFault":
+        return replace(self, times=min(self.times, times))
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,14 @@ class Campaign:
     faults: tuple[PlannedFault, ...] = ()
     in_flight: int = 2000
     headline: bool = False
+    # Left out unless it is asked for by name.
+    long: bool = False
+    # The most seconds of arrivals at a time scale below 1; 0 for no such limit.
+    short: float = 0.0
+    # How many nodes it wants; 0 for all that there are.
+    nodes: int = 0
+    # Settings of the nodes; a value that names an entry of the target's [dialect] is replaced by it.
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def judges(self) -> int:
@@ -111,8 +133,19 @@ class Numbers:
     def __init__(self, campaign: Campaign, timings: Timings, seed: int = 1) -> None:
         self.campaign = campaign
         self._timings = timings
-        self.arrivals = Arrivals.of(campaign.arrivals, timings.scale)
+        self.table = self._resolved(campaign.arrivals)
+        self.arrivals = Arrivals.of(self.table)
         self.due = self.arrivals.due(seed)
+
+    def _resolved(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns arrivals as numbers, with the seconds of this run. A burst keeps its seconds: it is about density."""
+        scale = self._timings.scale
+        found = {name: self.of(value) if name in QUANTITIES else value for name, value in table.items()}
+        if "seconds" in table and not isinstance(table["seconds"], str) and table.get("shape") != "burst":
+            found["seconds"] *= scale
+            if scale < 1 and self.campaign.short:
+                found["seconds"] = min(found["seconds"], self.campaign.short)
+        return found
 
     def of(self, quantity: Quantity) -> float:
         """Returns it as a number. Raises CampaignError."""
@@ -177,7 +210,7 @@ def _campaign(name: str, table: Mapping[str, Any], place: str) -> Campaign:
     }
     made = _record(Campaign, {**table, **lists, "id": name}, place)
     try:
-        Arrivals.of(made.arrivals)
+        Arrivals.of({name: 1.0 if name in QUANTITIES else value for name, value in made.arrivals.items()})
     except (ArrivalsError, CatalogueError) as error:
         raise CampaignError(f"{place}: {error}") from error
     if not made.judges:

@@ -6,22 +6,29 @@ the progress that is shown is what will be judged.
 
 import asyncio
 import contextlib
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.check.finding import NotObservable
 from holdfast.load.campaign import Campaign, Numbers, PlannedFault
-from holdfast.load.extra import generator
+from holdfast.load.extra import LoadError, generator
 from holdfast.load.fold import Folded, Follower
-from holdfast.load.judge import FaultWindow
+from holdfast.load.judge import FaultWindow, proven, recovered
 from holdfast.load.plan import Plan
+from holdfast.target.deployment import StartError
 from holdfast.target.fault import Fault, FaultPlane
 
 _LOOK_EVERY = 0.5
+# What a worker has seen is in the file after so many seconds.
+_TOLD_WITHIN = 2.5
+# Who is not back after so many times the limit has missed it, by however much.
+_MISSED = 3.0
 # Seconds for the generator's start and for arranging, and those for its end.
-_START, _END = 60.0, 30.0
+_START, _END = 90.0, 90.0
 
 
 class Started(Protocol):
@@ -36,7 +43,8 @@ class Started(Protocol):
 
 
 Spawn = Callable[[list[str]], Awaitable[Started]]
-Progress = Callable[[Folded, float], None]
+# Called with what was seen so far, the seconds since the start, and how many faults there were.
+Progress = Callable[[Folded, float, int], None]
 # Returns the name of a node or link that a subject such as `leader` means at this moment.
 Resolve = Callable[[str], Awaitable[str]]
 
@@ -100,8 +108,8 @@ async def conduct(work: Work, hands: Hands) -> tuple[Folded, list[FaultWindow]]:
                 await process.wait(_LOOK_EVERY)
             folded = seen.look()
             if folded.began is not None:
-                hands.progress(folded, time.monotonic() - folded.began)
-                faults = faults or asyncio.create_task(_inject(work, hands, folded.began, windows))
+                hands.progress(folded, time.monotonic() - folded.began, len(windows))
+                faults = faults or asyncio.create_task(_inject(work, hands, folded.began, seen, windows))
         if faults:
             await _ended(faults)
     finally:
@@ -127,9 +135,12 @@ def _last_words(process: Started) -> str:
     return "it said nothing"
 
 
-async def _inject(work: Work, hands: Hands, began: float, windows: list[FaultWindow]) -> None:
-    """Puts each fault at its time, one after the other, with the receipts of the fault plane."""
-    numbers = work.numbers
+async def _inject(work: Work, hands: Hands, began: float, seen: Follower, windows: list[FaultWindow]) -> None:
+    """Puts each fault at its time, one after the other, with the receipts of the fault plane.
+
+    A campaign that proves a recovery ends as soon as that is decided; then no further arrivals are needed either.
+    """
+    numbers, draw = work.numbers, random.Random(work.plan.seed)
     planned = [
         (numbers.of(fault.at) + turn * numbers.of(fault.every), fault)
         for fault in work.campaign.faults
@@ -137,11 +148,42 @@ async def _inject(work: Work, hands: Hands, began: float, windows: list[FaultWin
     ]
     for at, fault in sorted(planned, key=lambda pair: pair[0]):
         await asyncio.sleep(max(0.0, began + at - time.monotonic()))
-        windows.append(await _one_fault(fault, numbers.of(fault.lasts), hands, began))
+        later = draw.uniform(0, numbers.of(fault.spread))
+        windows.append(await _put(fault, (later, numbers.of(fault.lasts)), hands, began))
+        await _felt(work, seen, windows)
+        if proven(work.campaign, numbers, seen.folded, windows):
+            break
+    if any(recovery.quantile < 1 for recovery in work.campaign.recoveries):
+        work.plan.enough.touch()
 
 
-async def _one_fault(planned: PlannedFault, lasts: float, hands: Hands, began: float) -> FaultWindow:
-    fault = Fault(planned.kind, await hands.resolve(planned.subject), dict(planned.options))
+async def _felt(work: Work, seen: Follower, windows: list[FaultWindow]) -> None:
+    """Waits until the last fault is recovered from, and told of, or is surely a miss."""
+    if not work.campaign.recoveries:
+        return
+    limit = max(work.numbers.latency(each.within) for each in work.campaign.recoveries)
+    until = time.monotonic() + _MISSED * limit
+    await asyncio.sleep(_TOLD_WITHIN)
+    while time.monotonic() < until:
+        history = seen.folded.history
+        if all(recovered(each, history, windows[-1]) for each in work.campaign.recoveries):
+            return
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _put(planned: PlannedFault, times: tuple[float, float], hands: Hands, began: float) -> FaultWindow:
+    """Puts one fault; one that can't be put has no receipt, so what rests on it stays undecided."""
+    at = time.monotonic() - began
+    try:
+        subject = await hands.resolve(planned.subject)
+        await asyncio.sleep(times[0])
+        return await _one_fault(Fault(planned.kind, subject, dict(planned.options)), times[1], hands, began)
+    except (LoadError, NotObservable, StartError, ValueError) as problem:
+        what = f"{planned.kind} {planned.subject}"
+        return FaultWindow(what, at, at, at, time.monotonic() - began, proven=False, receipts=(str(problem),))
+
+
+async def _one_fault(fault: Fault, lasts: float, hands: Hands, began: float) -> FaultWindow:
     asked = time.monotonic()
     injected = await hands.plane().inject(fault)
     in_force = time.monotonic()

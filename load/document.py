@@ -43,7 +43,7 @@ class Told:
             "findings": [{**asdict(each), "verdict": str(each.verdict)} for each in self.judgement.findings],
             "doubts": list(self.judgement.doubts),
             "operations": {name: self._operation(name, spans) for name in self.folded.names},
-            "series": [self._second(second) for second in range(last + 1)],
+            "series": [self._second(second) for second in range(max([last, *self.folded.ends]) + 1)],
             "faults": [asdict(window) | {"receipts": list(window.receipts)} for window in self.windows],
             "generator": self._generator(),
             "history": len(self.folded.operations),
@@ -66,6 +66,7 @@ class Told:
         slots = {name: self.folded.seconds.get((name, second)) for name in self.folded.names}
         return {
             "second": second,
+            "ended": self.folded.ends[second],
             "asked": round(self.numbers.arrivals.rate_at(second + 0.5), 3),
             "operations": {
                 name: {

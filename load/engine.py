@@ -1,165 +1,40 @@
-"""The generator: a Locust user that starts requests when they are due, and what workers and master tell each other.
+"""The generator: a Locust user that starts requests when they are due.
 
 Theory of operation. Locust is closed: a user waits for its answer before it goes on, so a target that stalls is asked
 less often, and what it did to those who would have come meanwhile is never measured. Here each worker has one user
 whose single task walks through the list of due times and starts one greenlet for each. It waits for no answer. A
 request that can't be started because too many are in flight is shed, and counted. Latency runs from the due time.
 
-Everything that crosses processes goes through Locust's own messages, so one process, `--processes` and many machines
-are the same to us. In the order in which they come:
-
-    plan    to each worker   the whole plan, and which share of the arrivals is its own
-    clock   both ways        the master's clock, unless both run on one machine, where the clock is the same
-    ready   to the master    the worker has arranged what the campaign needs
-    go      to all           when the campaign begins, on the master's clock
-    part    to the master    what happened since the last part (see `ledger`); the last one ends the worker's work
-    refused to the master    why the campaign can't begin
-
-The master appends parts to a file as they come. It quits when all workers have sent their last one, or one is gone.
+What a worker sees goes to the master in parts (`messages`, `ledger`).
 """
 
 import gc
-import json
+import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import gevent
-from gevent.event import Event
 from gevent.pool import Group, Pool
-from locust import FastHttpUser, constant, events, task
+from locust import FastHttpUser, constant, task
+from locust.contrib.fasthttp import FastHttpSession
 from locust.env import Environment
-from locust.runners import MasterRunner, WorkerRunner
 
 from holdfast.check.history import Operation, Outcome
 from holdfast.conformance.shared.wire import Answer, Request, parse_body
 from holdfast.load.arrivals import share
 from holdfast.load.ledger import Ledger
-from holdfast.load.plan import Plan
+from holdfast.load.messages import STAGE, boot
 
 _PART_EVERY = 1.0
-_LEAD = 0.3
+_LOOK_EVERY = 0.05
 _CLOCK_TRIES = 5
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ARRANGING_AT_ONCE = 16
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
     """Raised while arranging when the campaign can't begin; the text is one sentence for the report."""
-
-
-def boot() -> str:
-    """Returns what is the same for all processes of one machine since it was started."""
-    try:
-        return _BOOT.read_text().strip()
-    except OSError:
-        return ""
-
-
-class Stage:
-    """What the messages of this process have said so far; one for each process."""
-
-    def __init__(self) -> None:
-        self.plan: Plan | None = None
-        self.worker, self.workers = 0, 1
-        self.planned, self.told_time, self.going = Event(), Event(), Event()
-        self.went: dict[str, Any] = {}
-        self.clock: dict[str, Any] = {}
-
-
-STAGE = Stage()
-
-
-class Director:
-    """The master's side, which is also the only side of a run in one process."""
-
-    def __init__(self, environment: Environment, plan: Plan) -> None:
-        self._environment = environment
-        self._plan = plan
-        self._out: IO[str] = Path(plan.out).open("a", encoding="utf-8")  # noqa: SIM115 - open until the process ends
-        self._ready: set[str] = set()
-        self._done: set[str] = set()
-        self._workers = 1
-        self._over = False
-
-    def listen(self) -> None:
-        for name, handler in (("ready", self._on_ready), ("part", self._on_part), ("refused", self._on_refused)):
-            self._runner.register_message(name, handler)
-        self._runner.register_message("clock", self._on_clock)
-
-    @property
-    def _runner(self) -> Any:
-        return self._environment.runner
-
-    def begin(self) -> None:
-        """Gives each worker the plan and its share."""
-        ids = list(self._runner.clients) if isinstance(self._runner, MasterRunner) else ["local"]
-        self._workers = len(ids)
-        for number, client in enumerate(ids):
-            said = {"plan": self._plan.text(), "worker": number, "workers": len(ids), "boot": boot()}
-            self._runner.send_message("plan", said, client_id=client)
-        gevent.spawn(self._watch)
-
-    def _on_ready(self, environment: Environment, msg: Any, **_more: Any) -> None:
-        del environment
-        self._ready.add(str(msg.data["worker"]))
-        if len(self._ready) == self._workers:
-            at = time.monotonic() + _LEAD
-            self._write({"kind": "start", "at": at, "wall": time.time() + _LEAD, "workers": self._workers})
-            self._runner.send_message("go", {"at": at})
-
-    def _on_clock(self, environment: Environment, msg: Any, **_more: Any) -> None:
-        del environment
-        asked = {**msg.data, "master": time.monotonic()}
-        self._runner.send_message("time", asked, client_id=msg.node_id)
-
-    def _on_part(self, environment: Environment, msg: Any, **_more: Any) -> None:
-        del environment
-        self._write(msg.data)
-        if msg.data["totals"] is not None:
-            self._done.add(msg.data["worker"])
-        if len(self._done) == self._workers:
-            self.end()
-
-    def _on_refused(self, environment: Environment, msg: Any, **_more: Any) -> None:
-        del environment
-        self._write({"kind": "refused", "why": str(msg.data["why"])})
-        self.end()
-
-    def _watch(self) -> None:
-        """Ends the campaign when a worker is gone: what it knew is lost, and the others need not go on."""
-        while not self._over:
-            gevent.sleep(_PART_EVERY)
-            if isinstance(self._runner, MasterRunner) and not self._over and self._gone():
-                self.end()
-
-    def _gone(self) -> bool:
-        alive = sum(client.state != "missing" for client in self._runner.clients.values())
-        return bool(alive + len(self._done) < self._workers)
-
-    def end(self) -> None:
-        if self._over:
-            return
-        self._over = True
-        self._write({"kind": "locust", "stats": _locust_numbers(self._environment)})
-        gevent.spawn_later(0.1, self._runner.quit)
-
-    def _write(self, record: Mapping[str, Any]) -> None:
-        self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        self._out.flush()
-
-
-def _locust_numbers(environment: Environment) -> dict[str, dict[str, float]]:
-    """Returns what Locust itself shows for each operation, in seconds."""
-    return {
-        name: {
-            **{f"p{100 * q:g}": entry.get_response_time_percentile(q) / 1000 for q in (0.5, 0.9, 0.95, 0.99)},
-            "requests": entry.num_requests,
-        }
-        for (name, _method), entry in environment.stats.entries.items()
-    }
 
 
 class OpenUser(FastHttpUser):
@@ -178,14 +53,35 @@ class OpenUser(FastHttpUser):
         self.plan = STAGE.plan
         self.network_timeout = self.connection_timeout = self.plan.patience
         self.concurrency = self.plan.in_flight
+        self.ssl_context_factory = _always(context) if (context := self.tls()) else None
         super().__init__(environment)
-        # Set once for all requests: Locust's own parameter changes it for a moment, under the feet of all others.
-        agent: Any = self.client.client
-        agent.redirect_response_codes = frozenset()
+        _plainly(self.client)
         self.ledger = Ledger(f"{STAGE.worker}")
         self.began = 0.0
         self._shift = self._doubt = 0.0
         self._later: Any = Group()
+        # How many arrivals have begun and not ended. Counted here: a pool does the same for four times the price.
+        self._flying = 0
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Returns with which certificate this user calls; None for a target that wants none."""
+        return None
+
+    def speaker(self, context: ssl.SSLContext) -> FastHttpSession:
+        """Returns what makes calls with another certificate, over connections of its own."""
+        session = FastHttpSession(
+            base_url=self.host,
+            request_event=self.environment.events.request,
+            user=None,
+            insecure=True,
+            ssl_context_factory=_always(context),
+            network_timeout=self.network_timeout,
+            connection_timeout=self.connection_timeout,
+            concurrency=self.concurrency,
+            max_retries=0,
+        )
+        _plainly(session)
+        return session
 
     @task
     def campaign(self) -> None:
@@ -200,6 +96,7 @@ class OpenUser(FastHttpUser):
         STAGE.going.wait()
         self.began = float(STAGE.went["at"]) - self._shift
         sending = gevent.spawn(self._send_parts)
+        behaviour.begin()
         with _no_collector():
             self._arrivals(behaviour)
         self._later.join(timeout=self.plan.patience + self.plan.numbers.get("stay", 0.0))
@@ -211,21 +108,30 @@ class OpenUser(FastHttpUser):
         gevent.sleep(3600)
 
     def _arrivals(self, behaviour: "Behaviour") -> None:
-        pool: Any = Pool(self.plan.in_flight)
         for number, offset in share(self.plan.due(), STAGE.worker, STAGE.workers):
             due = self.began + offset
             while (left := due - time.monotonic()) > 0:
-                gevent.sleep(left)
-            if pool.full():
+                gevent.sleep(min(left, _PART_EVERY))
+            if STAGE.enough:
+                break
+            if self._flying >= self.plan.in_flight:
                 self.ledger.shed()
             else:
-                pool.spawn(self._one, behaviour, number, due)
-        pool.join(timeout=2 * self.plan.patience)
+                self._flying += 1
+                gevent.spawn(self._one, behaviour, number, due)
+        until = time.monotonic() + 2 * self.plan.patience
+        while self._flying and time.monotonic() < until:
+            gevent.sleep(_LOOK_EVERY)
 
     def _one(self, behaviour: "Behaviour", number: int, due: float) -> None:
         self.ledger.started(time.monotonic() - due)
-        if self._guarded(f"arrival {number}", behaviour.arrive, number, due):
-            self.ledger.ended()
+        try:
+            behaviour.arrive(number, due)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            self._told(f"arrival {number}", error)
+        else:
+            self.ledger.ended(time.monotonic() - self.began)
+        self._flying -= 1
 
     @property
     def first(self) -> int:
@@ -245,27 +151,47 @@ class OpenUser(FastHttpUser):
 
         self._later.start(gevent.Greenlet(run))
 
-    def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> bool:
-        """Does the work; returns whether it ended well. One step that breaks must not end the campaign, nor hide."""
+    def beside(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Does the work beside the arrivals; the campaign ends without waiting for it."""
+        gevent.spawn(self._guarded, "what runs beside the arrivals", work, *arguments)
+
+    def _guarded(self, what: str, work: Callable[..., None], *arguments: Any) -> None:
+        """Does the work. One step that breaks must not end the campaign, nor hide."""
         try:
             work(*arguments)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-            self.ledger.notes.append(f"{what}: {type(error).__name__}: {error}")
-            return False
-        return True
+            self._told(what, error)
 
-    def together(self, calls: list[Callable[[], Any]]) -> list[Any]:
+    def _told(self, what: str, error: Exception) -> None:
+        self.ledger.notes.append(f"{what}: {type(error).__name__}: {error}")
+
+    def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Makes calls that only arrange something, some at a time; returns their results in order."""
         pool: Any = Pool(_ARRANGING_AT_ONCE)
         return list(pool.map(lambda call: call(), calls))
 
-    def ask(self, request: Request, name: str, *, node: int = 0, headers: Mapping[str, str] | None = None) -> Answer:
+    @property
+    def over(self) -> bool:
+        """Whether no arrival is due any more."""
+        return STAGE.enough or time.monotonic() > self.began + self.plan.seconds
+
+    def ask(
+        self,
+        request: Request,
+        name: str,
+        *,
+        node: int = 0,
+        headers: Mapping[str, str] | None = None,
+        by: FastHttpSession | None = None,
+    ) -> Answer:
         """Sends one request and returns its answer; status 0 means that there was none, and the text says why."""
         url = self.plan.nodes[node % len(self.plan.nodes)].url + request.path
         said = {**request.headers, **(headers or {})}
         more: dict[str, Any] = {"params": dict(request.query)} if request.query else {}
         sent = time.monotonic()
-        reply: Any = self.client.request(request.method, url, name=name, json=request.body, headers=said, **more)
+        reply: Any = (by or self.client).request(
+            request.method, url, name=name, json=request.body, headers=said, **more
+        )
         received = time.monotonic()
         if not reply.status_code:
             return self.answer(0, {}, None, str(reply.error), sent, received, time.time())
@@ -319,6 +245,9 @@ class Behaviour:
     def arrange(self) -> None:
         """Prepares what the campaign needs; not measured. Raises Refused if that can't be done."""
 
+    def begin(self) -> None:
+        """Does what comes once, when the campaign begins and before the first arrival."""
+
     def arrive(self, number: int, due: float) -> None:
         """Does what arrival `number` of the whole campaign does, which was due at `due`."""
         raise NotImplementedError
@@ -327,47 +256,25 @@ class Behaviour:
         """Looks once more, after everything has ended; not measured."""
 
 
+def _always(context: ssl.SSLContext) -> Any:
+    """Returns a factory as the client library wants it: called with names of CA files, which this context has."""
+    return lambda **_files: context
+
+
+def _plainly(session: FastHttpSession) -> None:
+    """Lets it follow no redirects and keep no cookies: all clients of a campaign go through it, and share none.
+
+    Locust's own parameter for redirects switches them off for a moment, under the feet of other requests.
+    """
+    agent: Any = session.client
+    session.user = None  # Locust would ask it for the context of each request, and there is none
+    agent.redirect_response_codes, agent.cookiejar = frozenset(), None
+
+
 @contextmanager
 def _no_collector() -> Iterator[None]:
     """Keeps the garbage collector from stopping all greenlets at once; what is left behind has few cycles."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 10, 10)
     yield
-
-
-def _on_plan(environment: Environment, msg: Any, **_more: Any) -> None:
-    del environment
-    STAGE.plan = Plan.read(msg.data["plan"])
-    STAGE.worker, STAGE.workers = int(msg.data["worker"]), int(msg.data["workers"])
-    STAGE.clock["boot"] = msg.data["boot"]
-    STAGE.planned.set()
-
-
-def _on_time(environment: Environment, msg: Any, **_more: Any) -> None:
-    del environment
-    STAGE.clock.update(msg.data)
-    STAGE.told_time.set()
-
-
-def _on_go(environment: Environment, msg: Any, **_more: Any) -> None:
-    del environment
-    STAGE.went = msg.data
-    STAGE.going.set()
-
-
-def take_part(plan_of_this_run: Callable[[Environment], Plan]) -> None:
-    """Called by a locustfile: connects this process to the others, as Locust has told it what it is."""
-
-    def listen(environment: Environment, **_more: Any) -> None:
-        runner = environment.runner
-        assert runner is not None
-        if not isinstance(runner, MasterRunner):
-            for name, handler in (("plan", _on_plan), ("time", _on_time), ("go", _on_go)):
-                runner.register_message(name, handler)
-        if not isinstance(runner, WorkerRunner):
-            director = Director(environment, plan_of_this_run(environment))
-            director.listen()
-            events.test_start.add_listener(lambda **_said: director.begin())  # type: ignore[no-untyped-call]  # Locust's
-
-    events.init.add_listener(listen)  # type: ignore[no-untyped-call]  # Locust's

@@ -56,6 +56,8 @@ class Folded:
     workers: dict[str, Worker] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     seconds: dict[tuple[str, int], Second] = field(default_factory=lambda: defaultdict(Second))
+    # How many arrivals ended in which second.
+    ends: Counter[int] = field(default_factory=Counter)
     operations: list[Operation] = field(default_factory=list)
     locust: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -137,9 +139,8 @@ class Folded:
             worker.cpu, worker.queue = max(worker.cpu, usage["cpu"]), max(worker.queue, usage["queue"])
         worker.rss_mb.append(usage["rss_mb"])
         since = record["since"]
-        for name in ("starts", "late", "shed", "ended"):
-            setattr(self.counts, name, getattr(self.counts, name) + since[name])
-        self.counts.latest = max(self.counts.latest, since["latest"])
+        self.counts.add(Counts(**since))
+        self.ends.update({int(second): count for second, count in record["ends"].items()})
         for name, second, from_due, from_sent, outcomes in record["slots"]:
             slot = self.seconds[name, second]
             slot.from_due.append(from_due)

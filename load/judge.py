@@ -3,12 +3,13 @@
 What keeps a finding from being decided comes first: requests or workers that are missing, a fault without its receipt,
 a generator that was itself too slow. None of these excuses a broken rule: two sessions of one character are two,
 whoever counted them. Latency is judged from when a request was due; it fails a target only if the target alone
-took too long, from when the request had left.
+took too long, from when the request had left, by more than the delays of a slow generator explain.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from holdfast.check.history import History, HistoryError
 from holdfast.check.invariants import Judged
@@ -17,8 +18,11 @@ from holdfast.load.campaign import Budget, Campaign, Count, Numbers, Recovery
 from holdfast.load.fold import Folded
 from holdfast.load.ledger import SECOND
 from holdfast.load.rules import RULES
-from holdfast.load.sequential import Proof, judge
+from holdfast.load.sequential import Proof, Standing, judge
 from holdfast.spec.verdict import Verdict, fold
+
+# A slow generator delays a request when it leaves and when its answer comes, each time by its worst lateness at most.
+_BOTH_WAYS = 2
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,12 @@ class _Bench:
 
         if len(due) < needed:
             return end(Verdict.INCONCLUSIVE, f"{what}: {len(due)} requests, and {needed} are needed to say anything")
-        if self.doubts:
-            return end(Verdict.INCONCLUSIVE, self.doubts[0])
         if took <= limit:
-            return end(Verdict.PASS)
+            return end(Verdict.INCONCLUSIVE, self.doubts[0]) if self.doubts else end(Verdict.PASS)
+        if budget.quantile < 1 and self._gaps:
+            return end(Verdict.INCONCLUSIVE, self._gaps[0])
+        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
+            return end(Verdict.INCONCLUSIVE, self._slow[0])
         if of_it <= limit:
             return end(Verdict.INCONCLUSIVE, f"{what}: only the generator's own delay is past the limit")
         return end(Verdict.FAIL if budget.document else Verdict.WARN)
@@ -147,7 +153,7 @@ class _Bench:
             least, most = self._numbers.of(count.at_least or 0.0), self._numbers.of(count.at_most or 1.0)
             held, expected, certain = least <= share <= most, f"{_share(count, least, most)} of all", False
         told = f"{seen} of {total} ({', '.join(f'{name} {n}' for name, n in outcomes.most_common(6)) or 'none'})"
-        reason = self._counting_doubt(total, certain=certain)
+        reason = self._counting_doubt(total, certain=certain, timely=count.timely)
         verdict = Verdict.FAIL if count.document else Verdict.WARN
         if reason:
             verdict = Verdict.INCONCLUSIVE
@@ -155,8 +161,10 @@ class _Bench:
             verdict = Verdict.PASS
         return Finding(what, verdict, expected, told, count.rests_on, reason)
 
-    def _counting_doubt(self, total: int, *, certain: bool) -> str:
+    def _counting_doubt(self, total: int, *, certain: bool, timely: bool) -> str:
         """Returns why a count is not to be trusted; too many are too many, whatever is missing."""
+        if timely and self._slow:
+            return self._slow[0]
         if certain:
             return ""
         if not total:
@@ -165,26 +173,27 @@ class _Bench:
         return (self._gaps or ([f"{shed} requests were shed"] if shed else [""]))[0]
 
     def _recovery(self, recovery: Recovery) -> Finding:
-        limit = self._numbers.latency(recovery.within)
-        trials = [
-            _first_after(self._folded.history, recovery, window.in_force) for window in self._windows if window.proven
-        ]
-        standing = judge(trials, limit, recovery.quantile)
+        standing, seconds = self._standing(recovery)
         verdict = {
             Proof.MET: Verdict.PASS,
             Proof.MISSED: Verdict.FAIL if recovery.document else Verdict.WARN,
             Proof.OPEN: Verdict.INCONCLUSIVE,
         }[standing.proof]
         reason = self._gaps[0] if self._gaps else standing.describe()
-        times = ", ".join(f"{each:.2f}" for each in trials[:60])
+        times = ", ".join(f"{each:.2f}" for each in seconds[:60])
+        name = "the longest" if recovery.quantile >= 1 else f"P{100 * recovery.quantile:g}"
         return Finding(
             f"recovery of {recovery.of}",
             Verdict.INCONCLUSIVE if self._gaps else verdict,
-            f"P{100 * recovery.quantile:g} at most {limit:g} s",
-            f"{standing.describe()}; {times} s",
+            f"{name} at most {standing.limit:g} s",
+            f"{standing.describe()}; {times or 'no'} s",
             recovery.rests_on,
             "" if verdict is Verdict.PASS and not self._gaps else reason,
         )
+
+    def _standing(self, recovery: Recovery) -> tuple[Standing, list[float]]:
+        seconds = trials(recovery, self._folded.history, self._windows)
+        return judge(seconds, self._numbers.latency(recovery.within), recovery.quantile), seconds
 
     def _rule(self, rule: str, history: History) -> Finding:
         expected = (RULES[rule].__doc__ or rule).strip()
@@ -204,7 +213,7 @@ def _gaps(campaign: Campaign, folded: Folded, windows: Sequence[FaultWindow]) ->
     yield from folded.missing()
     yield from (f"the generator broke: {note}" for note in folded.notes[:1])
     planned = sum(fault.times for fault in campaign.faults)
-    if len(windows) < planned:
+    if len(windows) < planned and not campaign.recoveries:
         yield f"{len(windows)} of {planned} faults were injected"
     for window in windows:
         if not window.proven:
@@ -212,7 +221,9 @@ def _gaps(campaign: Campaign, folded: Folded, windows: Sequence[FaultWindow]) ->
 
 
 def _counted(outcomes: Mapping[str, int], wanted: str) -> int:
-    """Returns how often an outcome came; `5xx` is every status of that class."""
+    """Returns how often an outcome came; `5xx` is every status of that class, `another*` all that begin like that."""
+    if wanted.endswith("*"):
+        return sum(count for outcome, count in outcomes.items() if outcome.startswith(wanted[:-1]))
     if wanted.endswith("xx"):
         return sum(count for outcome, count in outcomes.items() if outcome.isdigit() and outcome[0] == wanted[0])
     return Counter(outcomes)[wanted]
@@ -224,7 +235,33 @@ def _share(count: Count, least: float, most: float) -> str:
     return " and ".join(words)
 
 
-def _first_after(history: History, recovery: Recovery, moment: float) -> float:
-    """Returns how long after a fault the first such operation was answered that was asked for after it."""
-    ends = (each.completed for each in history if each.what == recovery.of and each.ok and each.invoked >= moment)
-    return min(ends, default=float("inf")) - moment
+def trials(recovery: Recovery, history: History, windows: Iterable[FaultWindow]) -> list[float]:
+    """Returns how long each proven fault was felt; a fault that nobody felt is no trial where everyone counts."""
+    found = (_trial(recovery, history, window) for window in windows if window.proven)
+    return [each for each in found if each is not None]
+
+
+def _trial(recovery: Recovery, history: History, window: FaultWindow) -> float | None:
+    mine = [each for each in history if each.what == recovery.of]
+    if recovery.everyone:
+        felt = [each for each in mine if window.asked <= each.invoked < window.healed]
+        # Who is back has an operation with an end beside the one without, of the same beginning.
+        ends = {each.client: inf for each in felt} | {each.client: each.completed for each in felt if each.ok}
+        return max(ends.values()) - window.asked if ends else None
+    answered = (each.completed for each in mine if each.ok and each.invoked >= window.in_force)
+    return min(answered, default=inf) - window.in_force
+
+
+def recovered(recovery: Recovery, history: History, window: FaultWindow) -> bool:
+    """Whether this fault is over for those who felt it."""
+    return _trial(recovery, history, window) != inf
+
+
+def proven(campaign: Campaign, numbers: Numbers, folded: Folded, windows: Sequence[FaultWindow]) -> bool:
+    """Whether every recovery of a campaign is decided, so that further faults would tell nothing new."""
+    history = folded.history
+    standings = [
+        judge(trials(each, history, windows), numbers.latency(each.within), each.quantile)
+        for each in campaign.recoveries
+    ]
+    return bool(standings) and all(each.proof is not Proof.OPEN for each in standings)

@@ -40,6 +40,13 @@ class Counts:
     ended: int = 0
     latest: float = 0.0
 
+    def add(self, other: "Counts") -> None:
+        self.starts += other.starts
+        self.late += other.late
+        self.shed += other.shed
+        self.ended += other.ended
+        self.latest = max(self.latest, other.latest)
+
 
 class Ledger:
     """Written by the greenlets of one worker; times are seconds since the start of the campaign."""
@@ -51,23 +58,24 @@ class Ledger:
         self._since = Counts()
         self._slots: dict[tuple[str, int], Slot] = {}
         self._operations: list[Operation] = []
+        self._ends: Counter[int] = Counter()
         self._number = 0
         self._usage = _Usage()
 
     def started(self, lateness: float) -> None:
-        for counts in (self.totals, self._since):
-            counts.starts += 1
-            counts.late += lateness > LATE
-            counts.latest = max(counts.latest, lateness)
+        since = self._since
+        since.starts += 1
+        if lateness > LATE:
+            since.late += 1
+        since.latest = max(since.latest, lateness)
 
     def shed(self) -> None:
-        for counts in (self.totals, self._since):
-            counts.starts += 1
-            counts.shed += 1
+        self._since.starts += 1
+        self._since.shed += 1
 
-    def ended(self) -> None:
-        for counts in (self.totals, self._since):
-            counts.ended += 1
+    def ended(self, at: float) -> None:
+        self._since.ended += 1
+        self._ends[int(at // SECOND)] += 1
 
     def sample(self, name: str, due: float, sent: float, done: float, outcome: str) -> None:
         """Notes one request: when it should have left, when it did, when its answer was there, and what it was."""
@@ -82,8 +90,10 @@ class Ledger:
     def part(self, *, last: bool = False) -> dict[str, Any]:
         """Returns all that happened since the last part, as JSON."""
         slots, self._slots = self._slots, {}
+        ends, self._ends = self._ends, Counter()
         operations, self._operations = self._operations, []
         since, self._since = self._since, Counts()
+        self.totals.add(since)
         self._number += 1
         return {
             "kind": "part",
@@ -92,6 +102,7 @@ class Ledger:
             "slots": [[name, second, *_packed(slot)] for (name, second), slot in slots.items()],
             "operations": [_plain(operation) for operation in operations],
             "since": asdict(since),
+            "ends": {str(second): count for second, count in ends.items()},
             "usage": self._usage.since(),
             "totals": asdict(self.totals) if last else None,
             "notes": self.notes if last else [],
@@ -121,17 +132,25 @@ class _Usage:
     def since(self) -> Mapping[str, float]:
         before, self._last = self._last, self._read()
         wall = max(self._last[0] - before[0], 1e-6)
-        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return {
             "cpu": (self._last[1] - before[1]) / wall,
             "queue": (self._last[2] - before[2]) / wall,
-            "rss_mb": rss,
+            "rss_mb": _memory_mb(),
             "wall_s": wall,
         }
 
     @staticmethod
     def _read() -> tuple[float, float, float]:
         return time.monotonic(), time.process_time(), _run_queue()
+
+
+def _memory_mb() -> float:
+    """Returns what this process has in memory now; its most so far where the kernel does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / 1e6
+    except (OSError, IndexError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _run_queue() -> float:

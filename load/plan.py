@@ -8,6 +8,7 @@ into the run's own folder, which nobody else can read and which is removed at th
 import json
 import os
 import uuid
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +22,10 @@ from holdfast.target.descriptor import Target
 
 # Kinds of URL that a generator can speak to, the quickest first.
 _KINDS = ("http", "https")
-# A request without an answer after this many attempt deadlines and seconds has none.
+# A request without an answer after this many deadlines and seconds has none.
 _PATIENCE, _EXTRA = 1.5, 3.0
+# What a target may take for one answer, by the names that catalogues have for it.
+_DEADLINES = ("attempt_deadline", "peer_call_timeout")
 _MARK = "-----BEGIN"
 
 
@@ -44,7 +47,7 @@ class Plan:
     campaign: str
     user: str
     arrivals: Mapping[str, Any]
-    scale: float
+    seconds: float
     seed: int
     in_flight: int
     nodes: tuple[Node, ...]
@@ -53,6 +56,7 @@ class Plan:
     numbers: Mapping[str, float]
     """The parameters of the campaign, the timings in real seconds and the limits, by name."""
     patience: float
+    metrics: str
     run: str
     out: str
 
@@ -69,8 +73,13 @@ class Plan:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(self.text())
 
-    def due(self) -> "Any":
-        return Arrivals.of(self.arrivals, self.scale).due(self.seed)
+    @property
+    def enough(self) -> Path:
+        """Returns the file that says, by being there, that no further arrivals are needed."""
+        return Path(self.out).with_suffix(".enough")
+
+    def due(self) -> "array[float]":
+        return Arrivals.of(self.arrivals).due(self.seed)
 
 
 def plan_of(
@@ -90,15 +99,16 @@ def plan_of(
         key=target.spec,
         campaign=campaign.id,
         user=campaign.user,
-        arrivals=campaign.arrivals,
-        scale=timings.scale,
+        arrivals=numbers.table,
+        seconds=numbers.arrivals.seconds,
         seed=seed,
         in_flight=campaign.in_flight,
         nodes=_nodes(urls),
         credentials=_credentials(target, list(urls), fill),
         dialect=dict(target.dialect),
         numbers={**scaled, **timings.limits(), **numbers.parameters()},
-        patience=scaled.get("attempt_deadline", 0.0) * _PATIENCE + _EXTRA,
+        patience=max(scaled.get(name, 0.0) for name in _DEADLINES) * _PATIENCE + _EXTRA,
+        metrics=str(target.observe.get("metrics", "")),
         run=uuid.uuid4().hex[:8],
         out=str(out),
     )

@@ -40,8 +40,9 @@ def _by_character(history: History) -> Iterator[Operation]:
     for operation in history:
         if operation.what in ("connect", "leave"):
             session = str(operation.value if operation.what == "connect" else operation.argument)
-            character = operation.client
-            yield operation._replace(key=character, client=session if operation.ok else "nobody", argument=None)
+            # An attempt without an answer may have made a session that nobody knows; a leave is always of one that is.
+            known = operation.ok or operation.what == "leave"
+            yield operation._replace(key=operation.client, client=session if known else "nobody", argument=None)
 
 
 def queue_order(history: History, _numbers: Mapping[str, float]) -> Result:

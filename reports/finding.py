@@ -52,7 +52,7 @@ def _heading(row: Mapping[str, Any], found: Mapping[str, Any], width: int, *, wh
 
 
 def citation(row: Mapping[str, Any]) -> str:
-    """Returns where the requirement stands: the lines, and the document that they are lines of; empty if unknown.
+    """Returns where the requirement is stated: the lines, and the document that they are lines of; empty if unknown.
 
     A row that its document does not state word for word says so: it follows from these lines.
     """

@@ -88,13 +88,13 @@ def _curve(campaign: Json) -> Plot:
 def _arrivals(campaign: Json) -> Plot:
     series = campaign["series"]
     asked = [(each["second"], each["asked"]) for each in series]
-    ended = [(each["second"], _most(each)) for each in series]
+    ended = [(each["second"], each["ended"]) for each in series]
     top = max([value for _, value in asked + ended] + [1.0])
     lines = [
         Line(name, _points((_across(campaign, s), _up(v, top)) for s, v in values), number)
-        for number, (name, values) in enumerate((("asked for", asked), ("answered", ended)))
+        for number, (name, values) in enumerate((("asked for", asked), ("ended", ended)))
     ]
-    return Plot("Requests a second, by when they were due", lines, _seconds(campaign), _counts(top), _bands(campaign))
+    return Plot("Arrivals and completions a second", lines, _seconds(campaign), _counts(top), _bands(campaign))
 
 
 def _outcomes(campaign: Json) -> Plot:
@@ -109,11 +109,6 @@ def _outcomes(campaign: Json) -> Plot:
         for number, (label, line) in enumerate(values.items())
     ]
     return Plot("Outcomes a second", lines, _seconds(campaign), _counts(top), _bands(campaign))
-
-
-def _most(second: Json) -> float:
-    """Returns how many requests of the busiest operation were answered; the others follow from it."""
-    return float(max((each["count"] for each in second["operations"].values()), default=0))
 
 
 def _outcome(second: Json, label: str) -> float:

@@ -59,7 +59,7 @@ def _alone(alone: Json | None) -> Iterator[str]:
 
 
 def waiting_line(said: RunWaiting) -> str:
-    """Returns why the whole run stands still: `waiting 15.2 s for the target to forget …`."""
+    """Returns why the whole run pauses: `waiting 15.2 s for the target to forget …`."""
     long = f" {seconds(said.for_s)}" if said.for_s is not None else ""
     return f"waiting{long} for {visible(said.waiting_for)}"
 

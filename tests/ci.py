@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.chaos.engines import find_toxiproxy
+from holdfast.load.campaign import FOLDER, campaigns
 from holdfast.run.suite import checks_of
 from holdfast.spec.catalogue import builtin_keys
 from holdfast.target.deployment import StartError
@@ -111,6 +112,7 @@ def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
         ]
     for each_seed in range(drawn, drawn + AT_NIGHT_STRANGERS):
         found += [command for key in keys for command in _in_dialects(each_seed, key, [], STRANGER_STORMS)]
+    found += [["load", key, *_named(key), "--time-scale", "1", *_into("load", key)] for key in loaded(keys)]
     return found + [["chaos", key, *_on_toxiproxy(key)] for key in keys if toxiproxy(drawn, [key])]
 
 
@@ -122,6 +124,15 @@ def walks(drawn: int, keys: Sequence[str]) -> list[list[str]]:
         for key in modelled
         for each in range(WALK_SEEDS)
     ]
+
+
+def loaded(keys: Sequence[str]) -> list[str]:
+    """The specs that have load campaigns."""
+    return [key for key in keys if (FOLDER / f"{key}.toml").is_file()]
+
+
+def _named(key: str) -> list[str]:
+    return [word for name in campaigns(key) for word in ("--campaign", name)]
 
 
 def scenarios(key: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A number of ours alone never fails a row: no wait of a check ends at a bound or latency of the suite's own.
+"""A number that the suite chose never fails a row alone: no wait of a check ends at a bound or a latency.
 
 What has not happened by a row's give-up, or by twice its bound or latency, does not happen (`T.never(name)`). A wait
 that gives up at the bound itself would make a failure of what is only worth a warning.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from holdfast.load.campaign import campaigns
 from holdfast.run.suite import checks_of
 from holdfast.spec.catalogue import builtin_keys
 from tests import ci
@@ -100,6 +101,18 @@ def test_the_worst_code_is_returned_and_a_failure_stops_nothing(capsys: pytest.C
     assert len(ran) == len(KEYS)
     assert re.match(r"seed \d+, from ", capsys.readouterr().out)
     assert ci.main(["nonsense"], run) == 2
+
+
+def test_every_campaign_runs_in_full_at_night_and_in_its_short_form_for_a_commit() -> None:
+    at_night = {words[1]: words for words in ci.nightly(1, KEYS) if words[0] == "load"}
+    for key in ci.loaded(KEYS):
+        assert set(campaigns(key)) <= set(at_night[key])
+        assert at_night[key][at_night[key].index("--time-scale") + 1] == "1"
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read(ci.ROOT / "tox.ini")
+    assert "load" in settings["tox"]["env_list"].split(", ")
+    commands = settings["testenv:load"]["commands"]
+    assert all(f"holdfast load {key} " in commands for key in ci.loaded(KEYS))
 
 
 def test_no_check_is_left_out_of_the_suites_of_a_commit() -> None:

@@ -18,6 +18,7 @@ import yaml
 from holdfast.chaos.relay.process import _parser as relay_parser
 from holdfast.chaos.schedules.storm import load_for
 from holdfast.cli.main import app
+from holdfast.load import campaign
 from holdfast.reference.admission.mutants.table import draw
 from holdfast.reference.shared.drawn.equivalent import Equivalents
 from holdfast.rooms import ROOMS
@@ -180,6 +181,9 @@ def test_every_descriptor_and_schedule_of_a_guide_is_read(page: Path, text: str,
     if "equivalent" in data:
         (tmp_path / "equivalent.toml").write_text(text)
         assert Equivalents(tmp_path / "equivalent.toml", draw()).entries
+        return
+    if "campaign" in data:
+        assert campaign.parse(text)
         return
     if "schedule" in data:
         (tmp_path / "schedule.toml").write_text(text)

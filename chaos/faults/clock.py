@@ -1,4 +1,4 @@
-"""Reads the clock of a node from outside, as an interval: how far it is ahead of ours, at least and at most.
+"""Reads the clock of a node from outside, as an interval: how far it is ahead of the harness's, at least and at most.
 
 A node that serves HTTP dates its answers; any answer will do, a refusal too. A node that does not is read by its log:
 of the lines that it has written since a known moment the last dated one was written between then and now, so its clock
@@ -30,7 +30,7 @@ _EPOCHS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (1e8, 1.0))
 
 @dataclass(frozen=True)
 class Reading:
-    """By how many seconds the node's clock is ahead of ours, and what showed it."""
+    """By how many seconds the node's clock is ahead of the harness's, and what showed it."""
 
     least: float
     most: float

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.target.wires import Wire
+from holdfast.target.link_urls import Wire
 
 PACE = 0.001  # seconds between two sends
 MANY = 400  # above this several are sent at a time

@@ -196,7 +196,7 @@ class DatagramFault:
         return 1 - float((1 - self._share) ** len(_SIDES[self._direction]))
 
     def _as_drawn(self, count: int, times: int) -> bool:
-        """Return whether so many are enough for the share; fewer than one is no proof at all."""
+        """Return whether this number is enough for the share; fewer than one is no proof at all."""
         share = self._share  # for `both` at least this
         return count >= max(1, times * share - SIGMAS * math.sqrt(times * share * (1 - share)))
 

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol
 
-from holdfast.target.wires import Wire
+from holdfast.target.link_urls import Wire
 
 TLS_RECORD_HEAD = 5
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ")

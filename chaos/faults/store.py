@@ -156,7 +156,7 @@ class FailedOver:
 
 @dataclass(frozen=True)
 class ReplicaLost:
-    """Replicas that run while the link to their primary is cut, as seen by the primary, which `had` so many."""
+    """Replicas that run while the link to their primary is cut, as seen by the primary, which had `had` of them."""
 
     primary: Store
     replica: Store

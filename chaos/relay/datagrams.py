@@ -1,6 +1,17 @@
 """What each toxic does to datagrams. None is split or merged, and none holds up those behind it unless it says so.
 
-Toxicity is drawn for each flow; for loss, duplication, reordering and corruption it is drawn for each datagram.
+A toxic gets each datagram by `put` and passes it on by `next`, at once, later, changed, twice or never. All of it
+happens in the loop's thread without tasks: a toxic that waits has one timer (`Timed`), and one that holds datagrams a
+heap of them by the time when each is due (`Holding`), so that a change of toxics needs to wait for nobody.
+
+What holds for all of them:
+
+- Toxicity is drawn for each flow; for loss, duplication, reordering and corruption it is drawn for each datagram.
+- A toxic that is removed sends what it holds (`stop`), because the network has recovered. One that ends with its flow
+  sends nothing more (`dispose`): its socket is gone. A changed one keeps what it holds, each with its old time.
+- Every datagram that goes missing is counted (`FlowControl.dropped`), so that a receipt can tell a loss of ours from
+  one of the target. What is held is limited, and beyond the limit dropped, as a router's buffer would.
+- Draws come from the flow's own generator, so the same calls with the same seed hit the same datagrams.
 """
 
 import abc
@@ -54,6 +65,7 @@ class Datagrams:
             self.next(data)
 
     def chance(self, probability: float) -> bool:
+        """Draw once. Every draw is made, also at 0 and 1: else a change of rates would shift all later draws."""
         return self.rng.random() < probability
 
     def begin(self) -> None:
@@ -111,7 +123,7 @@ class Holding(Timed):
         if self._size + len(data) > HELD_LIMIT:
             self.flow.dropped(data)
             return
-        self._number += 1
+        self._number += 1  # of two that are due at once, the one that came first goes first
         self._size += len(data)
         heapq.heappush(self._held, (due, self._number, data))
         if self._held[0][1] == self._number:
@@ -183,6 +195,8 @@ class Reorder(Holding):
 
 
 class Blackhole(Datagrams):
+    """Drops everything in its direction and leaves the flow as it is: the other direction goes on."""
+
     def work(self, data: bytes) -> None:
         self.flow.dropped(data)
 
@@ -236,6 +250,8 @@ class PacketLoss(Datagrams):
 
 
 class Duplicate(Datagrams):
+    """Sends a share of the datagrams twice, one right behind the other."""
+
     each = True
 
     def work(self, data: bytes) -> None:

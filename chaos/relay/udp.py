@@ -56,6 +56,7 @@ class Lane:
                 self.add(toxic)
 
     def put(self, data: bytes) -> None:
+        """Let a datagram pass through the toxics. It counts as received here, and as sent where the socket takes it."""
         self.traffic.received += len(data)
         if self._stages:
             self._stages[0].put(data)
@@ -63,6 +64,7 @@ class Lane:
             self._out(data)
 
     def add(self, toxic: Toxic) -> None:
+        """Put a toxic behind all others; it begins at once, with a draw whether it hits this flow."""
         kind = self._flow.transport.effects.udp(toxic)
         stage = kind(toxic, self._flow.rngs[self._stream], Control(self._flow, self.traffic))
         self._stages.append(stage)
@@ -82,6 +84,7 @@ class Lane:
         self._join()
 
     def dispose(self) -> None:
+        """End all toxics with the flow; unlike one that is removed they send nothing more."""
         for stage in self._stages:
             stage.dispose()
 
@@ -103,12 +106,14 @@ class Control:
 
 
 class UdpFlow:
+    """The datagrams of one client, in both directions. `number` and the proxy's seed determine its draws."""
+
     def __init__(self, transport: "UdpTransport", client: Any, number: int) -> None:
         self.transport = transport
         self.used = time.monotonic()
         self._client = client
         self.rngs = Generators(transport.seed, number)
-        self._early: list[bytes] = []
+        self._early: list[bytes] = []  # until the name of the upstream is looked up
         self._sock: socket.socket | None = None
         self._looking_up: asyncio.Task[None] | None = None
         self.up = Lane(self, UPSTREAM, self._send_up)
@@ -141,6 +146,7 @@ class UdpFlow:
         self.close()
 
     def close(self) -> None:
+        """End whatever the flow has begun. What its toxics hold is not sent any more."""
         if self._looking_up is not None:
             self._looking_up.cancel()
         self.up.dispose()
@@ -160,6 +166,7 @@ class UdpFlow:
         self._early.clear()
 
     def _attach(self, family: int, upstream: Any) -> None:
+        """Take a new socket in place of the old one, which stays if the new one can't be connected."""
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
@@ -248,6 +255,7 @@ class UdpTransport:
         return bound(self._sock)
 
     async def stop(self) -> None:
+        """Forget all flows and close the port. The toxics stay: an enabled proxy has them again."""
         if self._sweeper is not None:
             self._sweeper.cancel()
         self._forget_all()
@@ -273,10 +281,12 @@ class UdpTransport:
         return self._forget_all()
 
     def rebind(self) -> int:
+        """Give every flow a new source port, as a NAT does that lost its table; return how many flows there are."""
         for flow in self.flows.values():
             flow.rebind()
         return len(self.flows)
 
+    # Under the names that TCP has, so that a client of the API reads one form: a flow is UDP's connection.
     def tally(self) -> dict[str, dict[str, int]]:
         flows = {"opened": self.opened, "open": len(self.flows), "refused": self.refused, "rebinds": self.rebinds}
         return {"connections": flows} | {stream: traffic.shown() for stream, traffic in self.traffic.items()}
@@ -335,6 +345,7 @@ class UdpTransport:
         self._sweeper = asyncio.get_running_loop().call_later(self._idle / SWEEPS, self._sweep)
 
     def _sweep(self) -> None:
+        """Forget the flows that were silent for the idle time; a flow may so live a quarter of that time longer."""
         limit = time.monotonic() - self._idle
         for flow in [flow for flow in self.flows.values() if flow.used < limit]:
             flow.forget()

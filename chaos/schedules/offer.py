@@ -11,8 +11,7 @@ from itertools import permutations
 from holdfast.chaos.schedules.schedule import Place, ScheduleError, Subject
 from holdfast.chaos.schedules.validate import Offer
 from holdfast.target.descriptor import Target
-from holdfast.target.store import StoreSpec
-from holdfast.target.wires import (
+from holdfast.target.link_urls import (
     CLIENT,
     REDIS,
     SENTINEL,
@@ -26,6 +25,7 @@ from holdfast.target.wires import (
     told_urls,
     wire_of,
 )
+from holdfast.target.store import StoreSpec
 
 
 def offer_of(target: Target) -> Offer:

@@ -41,7 +41,7 @@ from holdfast.chaos.schedules.validate import problems
 from holdfast.target.deployment import Deployment
 from holdfast.target.descriptor import Target
 from holdfast.target.fault import Fault, Strength, Window
-from holdfast.target.wires import CLIENT, REDIS, link_name
+from holdfast.target.link_urls import CLIENT, REDIS, link_name
 
 # Left out: faults that lose acknowledged data (failover, empty) or that take most of a storm's time.
 DRAWN = (

@@ -1,7 +1,8 @@
 """What a target does without, as its descriptor says: one sentence, the same wherever a check meets it.
 
-A row about something that the target declares it does not have is not applicable. A row that needs a call of ours which
-the target does not offer can't be observed; `blocked` is the one cause of all of them, so that a report tells it once.
+A row about something that the target declares it does not have is not applicable. A row that needs an administration
+call which the target does not offer can't be observed; `blocked` is the one cause of all of them, so that a report
+tells it once.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ _WITHOUT = {
     "ws_reconnect": "reconnects in the WebSocket handshake",
     "push": "pushed positions",
 }
-# Calls of ours that a target may not offer, each with the one name under which a run tells what it blocks.
+# Administration calls that a target may not offer, each with the one name under which a run tells what it blocks.
 _REGISTRATION = ("admin calls", "PUT /admin/instances/{id}, PUT /admin/characters/{id}")
 _DRAIN = ("drain calls", "POST /admin/drain-mode/instance/{id}")
 

@@ -91,7 +91,7 @@ class Identities:
         return lent.left.pop(0)
 
     def give_back(self, after: float) -> None:
-        """Returns the users of this check to the list; they may be had again after so many seconds."""
+        """Returns the users of this check to the list; they may be had again after `after` seconds."""
         for lent in self._lent.values():
             lent.entry.free_from = time.monotonic() + after
         self._lent.clear()

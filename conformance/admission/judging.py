@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.finding import Finding, demand
 from holdfast.conformance.admission.sockets import Socket
 

@@ -20,9 +20,10 @@ from typing import Any, Self
 import aiohttp
 
 from holdfast.check.context import Context
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.timeline import Moment
+from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.features import Features
 from holdfast.conformance.admission.identities import User
 
@@ -64,7 +65,7 @@ class Socket:
         user: User | None,
     ) -> Self:
         """Asks for an upgrade; returns the socket, whether it was accepted or refused."""
-        path = f"/instances/{instance}/ws"
+        path = wire.attach(instance, query).path
         parameters = "&".join(f"{key}={value}" for key, value in query.items())
         socket = cls(context, f"ws {parameters}")
         context.transcript.sent(f"GET {path}?{parameters}  (WebSocket)")
@@ -120,7 +121,7 @@ class Socket:
     async def beat(self, why: str = "") -> None:
         """Sends one heartbeat and waits for its acknowledgement. Raises Finding if none comes."""
         before = len(self.frames)
-        await self._send({"type": "heartbeat"})
+        await self._send(wire.HEARTBEAT)
         await self.frame("heartbeat_ack", after=before, why=why)
 
     async def answers(self) -> bool:
@@ -136,7 +137,7 @@ class Socket:
 
         async def beat() -> None:
             while self.open_now:
-                await self._send({"type": "heartbeat"})
+                await self._send(wire.HEARTBEAT)
                 await asyncio.sleep(every)
 
         self._tasks.append(asyncio.ensure_future(beat()))
@@ -245,7 +246,7 @@ class Socket:
 
 
 class NoSocket(Socket):
-    """Stands for the socket of a session on a target without sockets: whatever a check wants of it is not applicable.
+    """The socket of a session on a target without sockets: whatever a check wants of it is not applicable.
 
     Sessions that only have to be there need none, so heartbeats in the background are no use of it.
     """

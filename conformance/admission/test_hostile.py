@@ -67,7 +67,7 @@ NO_INSTANCE = [
     "evil%F0%9F%92%A5", "session:char:evil", "evil*", "evil%", "evil%zz", "evil{}", "evil;b", "evil?b",
     "", "..", "%2e%2e", "%00",
 ]  # fmt: skip
-# Inside the pattern, and nobody's: whether it is too long or just unknown is for the target to say.
+# Inside the pattern, and no character's: whether it is too long or just unknown is for the target to say.
 ENDLESS = "evil" * 1_200
 
 TYPES = [

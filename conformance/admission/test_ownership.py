@@ -8,7 +8,8 @@ from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of, turned_down
-from holdfast.conformance.admission.wire import done, place, refused, same_id, success, turned_away
+from holdfast.conformance.admission.values import same_id
+from holdfast.conformance.admission.wire import done, place, refused, success, turned_away
 from holdfast.conformance.shared.monitor import Command
 from holdfast.conformance.shared.wire import Request, status
 

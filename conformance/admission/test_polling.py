@@ -14,7 +14,8 @@ from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.limiter import owner_of_count
 from holdfast.conformance.admission.sockets import Frame
-from holdfast.conformance.admission.wire import UUID, Answer, place, queued, same_id, whole
+from holdfast.conformance.admission.values import UUID, same_id, whole
+from holdfast.conformance.admission.wire import Answer, place, queued
 from holdfast.conformance.shared.wire import moment, status
 
 POLLS = 13

@@ -11,7 +11,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import served
-from holdfast.conformance.admission.wire import Answer, done, epoch_ms, place, queued, refused, same_id, success
+from holdfast.conformance.admission.values import epoch_ms, same_id
+from holdfast.conformance.admission.wire import Answer, done, place, queued, refused, success
 from holdfast.conformance.shared.wire import moment
 
 GOING_AWAY = 1001

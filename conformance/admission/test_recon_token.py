@@ -12,12 +12,13 @@ from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.crowds import one_success
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import UUID4, Answer, client_error, epoch_ms, refused, same_id, success
+from holdfast.conformance.admission.values import UUID4, epoch_ms, same_id
+from holdfast.conformance.admission.wire import Answer, client_error, refused, success
 from holdfast.conformance.shared.wire import moment
 
 Admitted = tuple[Character, Answer]
 
-# A broken target may pass one race by luck, but seldom two.
+# A broken target may pass one race by chance, but seldom two.
 RIVALS, RACES = 20, 2
 MALFORMED = "x"
 

@@ -15,7 +15,8 @@ from holdfast.conformance.admission.crowds import one_success
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import none_of, turned_down
 from holdfast.conformance.admission.keys import Keys
-from holdfast.conformance.admission.wire import UUID, client_error, done, locked, place, refused, same_id, success
+from holdfast.conformance.admission.values import UUID, same_id
+from holdfast.conformance.admission.wire import client_error, done, locked, place, refused, success
 from holdfast.conformance.shared.monitor import Command, changes, members_after
 from holdfast.conformance.shared.wire import moment
 

@@ -10,7 +10,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import UUID, Answer, refused, success
+from holdfast.conformance.admission.values import UUID
+from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import moment
 
 
@@ -114,7 +115,7 @@ async def test_an_attempt_on_a_foreign_character_is_logged_as_access_denied(admi
 
 @verifies("AD-SEC-05")
 async def test_https_and_wss_are_served_and_their_port_takes_no_plain_http(admission: Admission) -> None:
-    """A target that says `tls = false` leaves it to what stands before it; one that says nothing should have it."""
+    """A target that says `tls = false` leaves it to a proxy in front of it; one that says nothing should have it."""
     admission.features.require("tls")
     secure = admission.deployment.nodes[admission.nodes[0]].urls.get("https", "").rstrip("/")
     if not secure:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from holdfast.check.endings import UNTRUSTED
 from holdfast.check.finding import Inconclusive, NotObservable, WronglyGiven
+from holdfast.check.no_answer import UNTRUSTED
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.identities import Identity

@@ -75,7 +75,7 @@ async def handed_over(lockd: Lockd, nodes: Sequence[str], old: Leader, since: Mo
     """Waits until these nodes follow a successor of a leader that has left; returns it.
 
     A release lets them elect at once. Without one they have to wait until its lease has run out, so a successor that is
-    there only then was not handed anything. Between the bound of ours and that moment it is merely slow.
+    there only then was not handed anything. Between the suite's bound and that moment it is merely slow.
     """
     end = before_its_end(lockd, old)
 

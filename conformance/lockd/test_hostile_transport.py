@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.check import raw_http
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding, expect
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.plain import plain
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment

@@ -28,7 +28,7 @@ async def test_a_leave_removes_exactly_the_callers_lease(lockd: Lockd, T: SpecTi
 
     async def others_stay() -> None:
         await lockd.lacks(node, nowhere(1), why="its member has left")
-        await lockd.lists(node, nowhere(2), lockd.endpoint(node), why="somebody else has left")
+        await lockd.lists(node, nowhere(2), lockd.endpoint(node), why="another member has left")
 
     await lockd.throughout(others_stay, T.silence_watch, "the other members")
 
@@ -91,7 +91,7 @@ async def test_a_foreign_leave_costs_the_receiver_nothing_at_its_peers(lockd: Lo
 
     async def receiver_stays() -> None:
         for node in others:
-            await lockd.lists(node, lockd.endpoint(a), why=f"{a} has only received the leave of somebody else")
+            await lockd.lists(node, lockd.endpoint(a), why=f"{a} has only received the leave of another member")
 
     every, since = T.silence_watch / 25, T.now()
     leaving = lockd.beside(lockd.call(wire.leave(), x.identity, node=a))

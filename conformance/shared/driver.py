@@ -1,6 +1,6 @@
 """The part of every driver that knows no protocol: control of the nodes' processes, their logs, and their addresses.
 
-Each act on a process stands in the transcript and returns when it happened, as an interval. `hang_up` is called before
+Each act on a process is in the transcript and returns when it happened, as an interval. `hang_up` is called before
 a node is started again and after it was ended: a driver that keeps connections closes them there, because one to the
 old process would fail the next call, which is not about connections.
 """

@@ -16,8 +16,8 @@ import aiohttp
 
 from holdfast.check import raw_http
 from holdfast.check.context import Context
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.observe import Metrics
 from holdfast.check.spectime import SpecTime
 from holdfast.check.transcript import Words
@@ -27,7 +27,7 @@ from holdfast.target.deployment import Deployment
 
 A = TypeVar("A", bound=Answer)
 # Seconds for which a connection may lie unused before the next call opens another. A server may end an idle one at any
-# moment (RFC 9112 9.5), and a call that crosses its end fails by nobody's fault. Some do so within a second.
+# moment (RFC 9112 9.5), and a call that crosses its end fails without anybody's fault. Some do so within a second.
 IDLE_AT_MOST = 0.4
 # What else a spec notes of a call that ended with this error.
 Failure = Callable[[Exception], Mapping[str, Any]]

@@ -8,7 +8,7 @@ from holdfast.check.context import Context
 def kept_port(context: Context) -> int:
     """Takes a port until the check ends: bound and not listening, so that calls to it are refused.
 
-    A socket that listens there with SO_REUSEPORT has it to itself. Whenever it is closed, nobody's outgoing connection
+    A socket that listens there with SO_REUSEPORT has it to itself. Whenever it is closed, no outgoing connection
     gets the port.
     """
     family, *_, address = socket.getaddrinfo(context.target.harness["bind"], 0, type=socket.SOCK_STREAM)[0]

@@ -22,9 +22,9 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar
 
-from holdfast.check.acts import Acts
 from holdfast.check.answer_timeout import UNANSWERED_AFTER, AnswerTimeout
 from holdfast.check.audit import Audit
+from holdfast.check.decisive import Acts
 from holdfast.check.evidence import Evidence, FaultSeen, JudgedTiming, ReceiptSeen, Step, WalkSeen
 from holdfast.check.finding import ArrangementFailed, Inconclusive, Unsafe
 from holdfast.check.transcript import Secrets, Transcript

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.plain import plain
 from holdfast.check.transcript import shortened
 from holdfast.spec.verdict import Kind
@@ -63,7 +63,7 @@ class NotApplicable(Exception):  # noqa: N818 - a verdict, not an error
 class NotObservable(Exception):  # noqa: N818 - a verdict, not an error
     """Raised where the behaviour may be there but can't be seen; `hook` is what would show it.
 
-    That is an entry of the descriptor, or a call of ours that the target does not offer ("admin calls"). All that is
+    That is an entry of the descriptor, or a call that the target does not offer ("admin calls"). All that is
     blocked by one cause is told once, so the same cause has the same words; what else there is to say is `detail`.
     """
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import aiohttp
 from redis.exceptions import RedisError, ResponseError
 
-from holdfast.check.filling import Filling
+from holdfast.check.hook_texts import Filling
 from holdfast.check.plain import in_words
 from holdfast.check.redis_wire import RedisWire, connected
 from holdfast.target.hooks import Hook, Script

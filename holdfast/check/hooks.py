@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from holdfast.check.context import Context
-from holdfast.check.filling import Filling, UnknownPlaceholderError
 from holdfast.check.finding import HarnessError, Inconclusive, NotObservable
 from holdfast.check.hook_calls import CallFailedError, Reply, call_http, call_redis
+from holdfast.check.hook_texts import Filling, UnknownPlaceholderError
 from holdfast.check.observe import json_lines
 from holdfast.check.timeline import Moment
 from holdfast.target.deployment import Deployment

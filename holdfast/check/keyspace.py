@@ -4,7 +4,7 @@ A check asks for `keys: Keyspace` and the recorder is connected before the check
 `await keys.written("lock", since=moment)` or `await keys.events("job:*", since=a, until=b)`.
 
 **Times.** Redis does not say when it changed a key. So the recorder sends a mark every few milliseconds and notes when;
-the mark comes back in the same stream as the changes (`keyspace_feed`). A change that stands behind a mark happened
+the mark comes back in the same stream as the changes (`keyspace_feed`). A change behind a mark happened
 after the mark was sent, and before we read it: that is its interval. If our loop or the machine is late, intervals grow
 wider; they never become wrong. A key that expires is removed some time after its end, so the interval of `expired`
 begins earlier: at the end that was read with `watch`, else at the last change of the key.

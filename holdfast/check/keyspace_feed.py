@@ -1,8 +1,8 @@
 """Where the changes of keys come from: notifications of Redis, or, where those can't be had, MONITOR.
 
 A feed is one stream of items in the order in which Redis did things: changes of keys, and marks. A mark is something
-that we sent and that comes back in the stream, so whatever stands behind it in the stream happened after it was sent,
-and whatever happened before it was sent stands in front of it. That is all that times are made of.
+that we sent and that comes back in the stream, so whatever is behind it in the stream happened after it was sent,
+and whatever happened before it was sent is in front of it. That is all that times are made of.
 
 Notifications tell what really changed, keys that expired included. They have to be switched on in the server, so we do
 that only to a Redis that Holdfast runs, without taking away what the target has switched on itself; another one is used

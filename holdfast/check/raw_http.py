@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict
 
 from holdfast.check.context import Context
-from holdfast.check.endings import how_it_ended
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.plain import plain
 
 _LONGEST_HEAD = 1 << 20

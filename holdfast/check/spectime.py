@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Self, TypeVar
 
-from holdfast.check.acts import judged
 from holdfast.check.context import Context
+from holdfast.check.decisive import judged
 from holdfast.check.evidence import JudgedTiming
 from holdfast.check.finding import Finding, Inconclusive, Unsafe
 from holdfast.check.timeline import Elapsed, Judgement, Moment, judge_at_least, judge_at_most, upper_bound

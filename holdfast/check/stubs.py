@@ -10,10 +10,10 @@ script answers is recorded too, and refused in the protocol's own way. The trans
         await stubs.deployment.start_nodes()
         await gc.wait_for("a registration", lambda call: call.path == "/register", within=T.register_by)
 
-Who owns what: `Stubs` starts a stub on an address that the target reaches (`[harness]` bind and advertise), lends that
-address to the deployment ({stub.gc}, {stub.gc.address}) and closes the stub with the check. A stub keeps its port while
-it is closed: `close` cuts all connections and refuses new ones, as a crash would, and `open` listens again. A check
-that needs links (`chaos.partition`, `chaos.latency`) can put faults on the way of one node to the stub: `a-stub.gc`.
+Who owns what: `Stubs` starts a stub on an address that the target reaches (`[harness]` bind and advertise), makes that
+address known to the deployment ({stub.gc}, {stub.gc.address}) and closes the stub with the check. A stub keeps its port
+while it is closed: `close` cuts all connections and refuses new ones, as a crash would, and `open` listens again. A
+check that needs links (`chaos.partition`, `chaos.latency`) can put faults on the way of one node to it: `a-stub.gc`.
 
 Stubs run on the harness's own loop. Where that loop stalls, a stub answers late through no fault of the target; the
 audit knows such stalls, and a finding that is late is excused by them as any other.
@@ -242,10 +242,10 @@ class Stubs:
         return await self.run(GrpcStub(name, certificate))
 
     async def run(self, stub: S) -> S:
-        """Starts any stub, lends its address to the deployment as {stub.NAME}, and closes it with the check."""
+        """Starts any stub, makes its address known to the deployment as {stub.NAME}, and closes it with the check."""
         harness, deployment = self.context.target.harness, self.deployment
         port = int(harness.get("ports", {}).get(stub.name, 0)) or deployment.take_port()
         await stub.settle(harness["bind"], harness["advertise"], port, self.context.transcript.received)
         self.context.stack.push_async_callback(stub.close)
-        await deployment.lend(stub.name, stub.url, stub.kind)
+        await deployment.add_stub(stub.name, stub.url, stub.kind)
         return stub

@@ -88,8 +88,10 @@ def run_one(harness: Harness, each: Campaign, target: Target, options: RunOption
 def _wanted(each: Campaign, target: Target, options: RunOptions) -> Wanted:
     """Every node that the descriptor lists, and links where a fault of the campaign needs them."""
     needs = frozenset(fault.needs for fault in each.faults if fault.needs)
-    nodes = {role: target.count(role) for role in target.roles}
-    return Wanted("disruptive", needs, {}, nodes=nodes, variant=options.violate or "")
+    nodes = {role: min(target.count(role), each.nodes or target.count(role)) for role in target.roles}
+    given = {name: str(target.dialect.get(value, "")) for name, value in each.settings.items()}
+    settings = {name: value for name, value in given.items() if value}
+    return Wanted("disruptive", needs, settings, nodes=nodes, variant=options.violate or "")
 
 
 class _Progress:
@@ -99,19 +101,24 @@ class _Progress:
         self._numbers = numbers
         self._next = 0.0
 
-    def __call__(self, folded: Folded, passed: float) -> None:
+    def __call__(self, folded: Folded, passed: float, faults: int) -> None:
         if passed < self._next or not folded.names:
             return
         self._next = passed + _TELL_EVERY
         name = max(folded.names, key=lambda each: sum(folded.outcomes(each).values()))
-        found, left = folded.latencies(name), max(0.0, self._numbers.arrivals.seconds - passed)
+        found = folded.latencies(name)
         due = sum(each <= passed for each in self._numbers.due)
         print(
             f"  {passed:5.1f} s  asked {due}, ended {folded.counts.ended}, late {folded.counts.late}, "
             f"shed {folded.counts.shed}  {name} P50 {_ms(found.at(0.5))} P95 {_ms(found.at(0.95))} "
-            f"P99 {_ms(found.at(0.99))}  {left:.0f} s left",
+            f"P99 {_ms(found.at(0.99))}  {self._left(passed, faults)}",
             flush=True,
         )
+
+    def _left(self, passed: float, faults: int) -> str:
+        if any(each.quantile < 1 for each in self._numbers.campaign.recoveries):
+            return f"{faults} trials, until it is proven"
+        return f"{max(0.0, self._numbers.arrivals.seconds - passed):.0f} s left"
 
 
 def _ms(seconds: float) -> str:
@@ -127,7 +134,22 @@ def _tell(told: Told) -> None:
         ours, theirs = told.folded.latencies(name), told.folded.locust.get(name, {})
         beside = f"; Locust shows {_ms(theirs['p95'])}" if theirs else ""
         print(f"  {name}: P50 {_ms(ours.at(0.5))}, P95 {_ms(ours.at(0.95))}, longest {_ms(ours.at(1))}{beside}")
+    print(f"  {_generator(told.folded)}")
     print(f"{told.campaign.id} {told.judgement.verdict}  {told.judgement.reason}".rstrip(), flush=True)
+
+
+def _generator(folded: Folded) -> str:
+    """Returns what making the load cost: memory at the start, at most and at the end shows whether it grew."""
+    workers = [worker for worker in folded.workers.values() if worker.rss_mb]
+    if not workers:
+        return "generator: nothing was heard of it"
+    first, last = (sum(worker.rss_mb[at] for worker in workers) for at in (0, -1))
+    busiest = max(worker.cpu for worker in workers)
+    return (
+        f"generator: {len(workers)} workers, memory {first:.0f} MB at the start and {last:.0f} MB at the end, "
+        f"processor {100 * busiest:.0f} % at most, {folded.counts.late} late and {folded.counts.shed} shed "
+        f"of {folded.counts.starts}, {len(folded.operations)} operations in the history"
+    )
 
 
 def report(told: Sequence[Told], target: Target, options: RunOptions, started: str) -> int:

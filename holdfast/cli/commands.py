@@ -10,10 +10,26 @@ from typer.core import TyperCommand, TyperGroup
 # whichever it is.
 UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
+_WRONG = "the command or a file that it reads is wrong, and one sentence says how."
 EXIT_CODES = (
     "Exit codes. 0: every row of the profile was decided and none failed. 1: something failed. 2: could not judge, or "
-    "the command or the descriptor is wrong, and one sentence says how."
+    f"{_WRONG}"
 )
+# Commands that do something else than judging rows.
+_OTHER_CODES = {
+    "mutants": "Exit codes. 0: every mutant was killed, and no copy without one raised an alarm; with --drawn: 90 % or "
+    f"more were killed. 1: not so. 2: could not judge, or {_WRONG}",
+    "load": "Exit codes. 0: every campaign kept its budgets, counts and rules. 1: one did not. 2: could not judge, or "
+    f"{_WRONG}",
+    "doctor": "Exit codes. 0: all that was tried works. 1: something does not. 2: no run against it makes sense, or "
+    f"{_WRONG}",
+    "diff": "Exit codes. 0: compared. With --exit-code 1: a row got worse and fails; 2: one is undecided now. 2 also: "
+    f"{_WRONG}",
+    "report": f"Exit codes. That of the run whose reports are written; 2 also: {_WRONG}",
+    "serve": f"Exit codes. 0: stopped by a signal. 2: nothing was served, because {_WRONG}",
+}
+_DONE = f"Exit codes. 0: done. 2: {_WRONG}"
+_JUDGING = frozenset({"run", "chaos", "walk"})
 
 
 def _no_type(*_given: Any, **_named: Any) -> str:
@@ -38,9 +54,15 @@ class Group(TyperGroup):
         return _without_types(super().get_params(ctx))
 
 
-def command(app: typer.Typer, *, judges: bool = False, **more: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Adds a command to the application; the help of one that judges ends with the exit codes."""
-    return app.command(cls=Command, epilog=EXIT_CODES if judges else None, **more)
+def command(app: typer.Typer, **more: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Adds a command to the application; its help ends with its exit codes."""
+
+    def add(function: Callable[..., Any]) -> Any:
+        name = function.__name__
+        codes = EXIT_CODES if name in _JUDGING else _OTHER_CODES.get(name, _DONE)
+        return app.command(cls=Command, epilog=codes, **more)(function)
+
+    return add
 
 
 def usage_sentence(error: Any) -> str:

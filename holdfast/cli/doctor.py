@@ -13,22 +13,22 @@ from redis.backoff import NoBackoff
 
 from holdfast.chaos.toxiproxy import Toxiproxy
 from holdfast.check.observe import Metrics, json_lines
-from holdfast.cli.first_looks import first_looks
-from holdfast.cli.hook_looks import hook_looks
-from holdfast.cli.looks import Seen, tried
-from holdfast.cli.patience import wait_for
+from holdfast.cli.doctor_first import first_looks
+from holdfast.cli.doctor_hooks import hook_looks
+from holdfast.cli.doctor_lines import Seen, tried
 from holdfast.cli.store_members import store_looks
+from holdfast.cli.wait import wait_for
 from holdfast.fixtures.probes import Asked, probe
 from holdfast.fixtures.tls import client_tls
 from holdfast.run.harness import Harness
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import Catalogue, builtin
 from holdfast.target import preflight
+from holdfast.target.credential_files import wrong_file
 from holdfast.target.deployment import Deployment, Node, Wanted
 from holdfast.target.descriptor import NodeSpec, Target, load
-from holdfast.target.given import wrong_file
 from holdfast.target.roles import NODE
-from holdfast.target.speaks import speaks_otherwise
+from holdfast.target.url_protocol import speaks_otherwise
 
 # A node says itself within which time it is ready, and is killed first.
 _RESTART_TIMEOUT = 60.0

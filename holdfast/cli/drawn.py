@@ -14,7 +14,7 @@ from holdfast.spec.catalogue import CatalogueError
 
 
 def asks_for_drawn(options: RunOptions) -> bool:
-    """Whether the user wants drawn mutants: so many, or some by name. Both kinds in one run are refused."""
+    """Whether the user wants drawn mutants: a number of them, or some by name. Both kinds in one run are refused."""
     named = [one.startswith(PREFIX) for one in options.selection.names]
     wanted = bool(options.drawn) or any(named)
     if wanted and (options.sample is not None or not all(named)):

@@ -18,7 +18,7 @@ _OURS = {"violate", "stranger"}
 
 
 def commented_descriptor(spec: str) -> str:
-    """Every section with every key as a comment; what has to be filled in stands without, with an example."""
+    """Every section with every key as a comment; what has to be filled in is no comment and has an example."""
     catalogue = builtin(spec)
     public = rooms.folder("fixtures") / "targets" / "upstream" / f"{spec}.toml"
     names = load(public).settings if public.is_file() else None

@@ -5,14 +5,18 @@ What is heavy, and what a plain install lacks, is in `holdfast.cli.campaigns` an
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from holdfast.cli.violations import refuse_violation
 from holdfast.load.campaign import Campaign, campaign, campaigns
 from holdfast.load.extra import LoadError, generator, require_locust
 from holdfast.run.options import RunOptions
 from holdfast.target.preflight import not_there
+
+if TYPE_CHECKING:
+    from holdfast.load.document import Told
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class Asked:
     master: bool = False
     bind_host: str = "127.0.0.1"
     port: int = 5557
+    trials: int | None = None
+
+    def limited(self, each: Campaign) -> Campaign:
+        """Returns the campaign with no more faults of each kind than there are to be trials."""
+        most = self.trials
+        return each if most is None else replace(each, faults=tuple(f.at_most(most) for f in each.faults))
 
 
 def listed(key: str) -> str:
@@ -32,7 +42,7 @@ def listed(key: str) -> str:
 
 
 def _about(each: Campaign) -> Iterator[str]:
-    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else ''}"
+    yield f"{each.id}  {each.title}{'  (headline)' if each.headline else '  (long)' if each.long else ''}"
     yield f"    {each.story}"
     parts = (("budgets", each.budgets), ("exact counts", each.counts), ("recoveries", each.recoveries))
     judged = [f"{len(found)} {name}" for name, found in parts if found]
@@ -55,13 +65,20 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
     from holdfast.cli.campaigns import report, run_one, standing
 
     known = campaigns(key)
-    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.headline]
+    chosen = [campaign(key, name) for name in asked.campaigns] or [each for each in known.values() if not each.long]
     target = options.read_target(key)
     if target.spec != key:
         raise LoadError(f"{target.name} is a target of {target.spec}, not of {key}")
+    refuse_violation(target, options.violate)
     if missing := not_there(target):
         raise LoadError(missing)
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    with standing(target, options) as harness:
-        told = [run_one(harness, each, target, options, asked) for each in chosen]
-    return report(told, target, options, started)
+    told: list[Told] = []
+    try:
+        with standing(target, options) as harness:
+            for each in chosen:
+                told += [run_one(harness, asked.limited(each), target, options, asked)]
+    except KeyboardInterrupt:
+        print(f"interrupted: {len(told)} of {len(chosen)} campaigns have ended", flush=True)
+    code = report(told, target, options, started) if told else 2
+    return code if len(told) == len(chosen) else max(code, 2)

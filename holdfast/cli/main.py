@@ -15,6 +15,7 @@ from holdfast.cli.commands import EXIT_CODES, Group, UsageError, command, usage_
 from holdfast.cli.completion import ids, specs
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
+from holdfast.cli.violations import as_written
 from holdfast.load.extra import LoadError
 from holdfast.reports.model import StreamError
 from holdfast.run.option_values import OptionError
@@ -56,7 +57,8 @@ def _version(*, wanted: bool) -> None:
 def _root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=lambda value: _version(wanted=value), is_eager=True, help="and leave")
+        bool,
+        typer.Option("--version", callback=lambda value: _version(wanted=value), is_eager=True, help="print it"),
     ] = False,
 ) -> None:
     del version
@@ -65,7 +67,7 @@ def _root(
 RESULTS = Path("holdfast-results")
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     "target",
     "wait",
@@ -99,7 +101,7 @@ def run(
     raise typer.Exit(run_all(keys or [], options, as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *(
         "target",
@@ -133,12 +135,14 @@ def chaos(
     keys = [word for place, word in enumerate(what or []) if place == 0 or word in builtin_keys()]
     names = [word for word in what or [] if word not in keys]
     drawn = options.random or int(options.schedule is not None)
+    if drawn and names:
+        raise OptionError(f"{' '.join(names)}: --random and --schedule run storms instead of scenarios; name either")
     # Whoever runs chaos wants all of it that the target can have, so the profile is the widest.
     asked = replace(options, profile="full", scenarios=True, random=drawn)
     raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *(
         "target",
@@ -167,18 +171,23 @@ def walk(
     """Walk where no requirement looked: commands drawn over a model of the spec, everything compared after each."""
     from holdfast.cli.run import run_all
 
-    raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
+    raise typer.Exit(run_all([key], replace(options, walks=True, violate=as_written(options.violate)), as_json=as_json))
 
 
-@command(app, judges=True)
+@command(app)
 @takes("target", "time_scale", "seed", "violate", "results", "launcher", results=RESULTS / "load")
 def load(
     options: RunOptions,
     key: Key,
     *,
-    list_: Annotated[bool, typer.Option("--list", help="say which campaigns there are, and leave")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="list the campaigns that there are, and run none")] = False,
     campaign: Annotated[
-        list[str] | None, typer.Option(help="run this campaign; all but headlines if left out", metavar="ID")
+        list[str] | None,
+        typer.Option(help="run this campaign; all but long ones and headlines if left out", metavar="ID"),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="no more than N faults of each kind, also if nothing is proven", metavar="N", min=1),
     ] = None,
     processes: Annotated[
         int, typer.Option(help="make the load in N processes; with --master, wait for N workers", metavar="N", min=1)
@@ -188,7 +197,7 @@ def load(
     master_host: Annotated[
         str, typer.Option(help="of a worker: where its master is; of a master: where it listens", metavar="HOST")
     ] = "127.0.0.1",
-    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT")] = 5557,
+    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT", min=1, max=65535)] = 5557,
 ) -> None:
     """Run load campaigns: requests when they are due, budgets, exact counts and rules over the whole history."""
     from holdfast.cli import load as campaigns
@@ -198,7 +207,8 @@ def load(
         return
     if worker:
         campaigns.work_for(key, master_host, master_port)
-    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port)
+    options = replace(options, violate=as_written(options.violate))
+    asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port, trials)
     raise typer.Exit(campaigns.load(key, options, asked))
 
 
@@ -227,7 +237,7 @@ def serve(
     raise typer.Exit(start(key, options, nodes=nodes, descriptor=descriptor))
 
 
-@command(app, judges=True)
+@command(app)
 @takes(
     *("only", "sample", "drawn", "by", "for_", "cap", "seed", "all_checks", "time_scale", "results", "jobs"),
     results=RESULTS / "mutants",
@@ -267,7 +277,7 @@ def init(
     typer.echo(f"wrote {output}; fill it in, then: holdfast doctor {output}")
 
 
-@command(app, judges=True)
+@command(app)
 @takes("wait")
 def doctor(
     options: RunOptions,
@@ -316,7 +326,7 @@ def explain(
     typer.echo(explained(requirement))
 
 
-@command(app, judges=True)
+@command(app)
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="results folder of a run")]) -> None:
     """Write every report again from a run's events; for a run of several specs, those of each and index.html."""
     from holdfast.reports.files import anything_happened, write_all

@@ -16,9 +16,9 @@ from holdfast import rooms
 from holdfast.check.verifies import CheckSpec, spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
 from holdfast.cli.mistakes import refuse_folder
+from holdfast.cli.plain_pytest import undisturbed
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
-from holdfast.cli.undisturbed import undisturbed
 from holdfast.plugin import Handover, check_id, params_of
 from holdfast.reports.files import write_all
 from holdfast.reports.result import Results

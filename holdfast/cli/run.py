@@ -11,10 +11,10 @@ import pytest
 
 from holdfast import rooms
 from holdfast.cli.mistakes import cache_folder, refuse_mistakes, refuse_scenarios
-from holdfast.cli.patience import wait_for
+from holdfast.cli.plain_pytest import undisturbed
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
-from holdfast.cli.undisturbed import undisturbed
+from holdfast.cli.wait import wait_for
 from holdfast.plugin import Handover
 from holdfast.reports.files import anything_happened, walk_files, write_all
 from holdfast.reports.index import forget_all

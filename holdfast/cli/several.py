@@ -147,7 +147,7 @@ def _problem(key: str, endings: Mapping[str, Ending], documents: Mapping[str, Js
 
 
 class _Screen:
-    """Draws in a thread of its own: a screen that stands still must not keep runners from their places."""
+    """Draws in a thread of its own: a terminal that blocks must not keep runners from their places."""
 
     def __init__(self, terminals: Terminals | None) -> None:
         self._terminals = terminals

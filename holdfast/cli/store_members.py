@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
-from holdfast.cli.looks import Seen, tried
+from holdfast.cli.doctor_lines import Seen, tried
 from holdfast.target.deployment import StoreMembers, StoreSentinel, StoreServer
 
 

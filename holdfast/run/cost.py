@@ -3,7 +3,7 @@
 The kernel adds the seconds of a process to those of its parent when the parent waits for it. The guardian is the parent
 of all nodes and waits for each, the runner waits for its guardian, and where there are several runners the process that
 started them waits for them. So the figure is complete once the guardian has been closed, and costs nothing to keep. A
-target that somebody else has started is not in it.
+target that Holdfast did not start is not in it.
 """
 
 import os

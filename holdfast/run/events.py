@@ -7,7 +7,7 @@ from these classes (what a single check leaves behind is in `holdfast.check.evid
 with.
 
 On disk an event is one JSON object a line: `event` is the kind, `at` the seconds since the run began, the rest are the
-fields of the class. Readers leave alone what they do not know, and every field has a value that stands for "not said",
+fields of the class. Readers leave alone what they do not know, and every field has a value that means "not said",
 so that streams of other versions and torn ones can still be read.
 """
 
@@ -211,7 +211,7 @@ class PlanMade(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RunWaiting(Event):
-    """The run stands still, and this is why; `for_s` is None where nobody knows for how long.
+    """The run pauses, and this is why; `for_s` is None where nobody knows for how long.
 
     The wait for a target that is slow to start comes before the run has begun, so it is shown and not written.
     """

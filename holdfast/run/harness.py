@@ -28,7 +28,7 @@ from holdfast.fixtures.external_redis import ExternalRedis
 from holdfast.fixtures.ground import Ground, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, Process
 from holdfast.fixtures.ports import PortPool
-from holdfast.run.first_look import first_look
+from holdfast.run.credentials import first_look
 from holdfast.run.job import Job
 from holdfast.run.loops import new_loop
 from holdfast.run.options import FaultEngine, RunOptions
@@ -256,7 +256,7 @@ async def _own_links(guardian: Guardian, _ports: PortPool, name: str) -> LinkSer
 
 
 def _udp_links_of(options: RunOptions) -> StartLinks:
-    """What serves the UDP links of a run, with any engine: a relay of ours, imported when a target first has one."""
+    """What serves the UDP links of a run, with any engine: our relay, imported when a target first has such a link."""
 
     async def start(guardian: Guardian, ports: PortPool, name: str) -> LinkHost:
         from holdfast.chaos.engines import udp_links

@@ -31,7 +31,7 @@ from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.verdict import Verdict
 from holdfast.target.descriptor import Target
 
-MUTANTS_PERCLEAN_COPY = 10
+MUTANTS_PER_CLEAN_COPY = 10
 ALARMS = frozenset({Verdict.FAIL, Verdict.WARN})
 CLEAN = ""
 
@@ -167,7 +167,7 @@ class KillMatrix:
             if trial.mutant.excluded:
                 continue
             jobs += [self._job(check, trial.mutant.id) for check in self._checks_for(trial)]
-            if number % MUTANTS_PERCLEAN_COPY == 0:
+            if number % MUTANTS_PER_CLEAN_COPY == 0:
                 jobs += self._clean_jobs(number)
         return jobs
 
@@ -188,7 +188,7 @@ class KillMatrix:
 
     def _clean_jobs(self, number: int) -> list[Job]:
         """The checks that judge the next ten mutants, against an unbroken copy."""
-        batch = list(self._trials.values())[number : number + MUTANTS_PERCLEAN_COPY]
+        batch = list(self._trials.values())[number : number + MUTANTS_PER_CLEAN_COPY]
         checks = {check.id: check for trial in batch for check in self._own_checks(trial)}
         return [self._job(check, CLEAN, repeat=number + 1) for check in checks.values()]
 

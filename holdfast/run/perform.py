@@ -6,10 +6,10 @@ The verdict is found in steps, each a function from what was judged so far to wh
    raises decides: `Finding` and other assertions blame the target, `Inconclusive` and its kin blame nobody, anything
    else is a bug in Holdfast. Findings after which the check went on (`Context.collect`) count with the last one; the
    worst is the headline, and nothing else that ends the check hides it. An end without a decisive exchange
-   (`holdfast.check.acts`) is no pass.
+   (`holdfast.check.decisive`) is no pass.
 2. A blamed target is excused where we may be the cause: the harness did not move for a second, or the machine lost more
    time in run queues than went by. Findings that no delay can explain (`Unsafe`) are never excused.
-3. A process of ours between the parts of the target (a link, a proxy) that has failed turns what is not a pass into
+3. A link or a proxy of the harness between the parts of the target that has failed turns what is not a pass into
    an error.
 4. Nodes that ended without being told are named in the reason, because they explain more than the silence found.
 
@@ -38,8 +38,8 @@ from holdfast.check.finding import (
     NotObservable,
 )
 from holdfast.check.transcript import shortened
-from holdfast.run.beside import lending
 from holdfast.run.job import Job
+from holdfast.run.second_target import lending
 from holdfast.spec.verdict import Kind, Verdict
 from holdfast.target.deployment import Deployment
 
@@ -48,7 +48,7 @@ _CLEANUP_LIMIT = 5.0
 _MOST_GRANTED = 2.0
 # What we, the nodes and their Redis waited in run queues, added up, as a share of the time that went by.
 _OVERLOAD, _OVERLOAD_SEEN_AFTER = 1.0, 1.0
-# A harness that stands still for this long sees nothing meanwhile and renews nothing that others rely on.
+# A harness that is stalled for this long sees nothing meanwhile and renews nothing that others rely on.
 _STOOD_STILL = 1.0
 # How many findings of one attempt are told beside the worst.
 MOST_FURTHER = 9

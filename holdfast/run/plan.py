@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.check.verifies import CheckSpec, Claim
+from holdfast.run.estimate import Pace
 from holdfast.run.events import Alone, DocumentFacts, LeftOut, LongestCheck, PartPlan, PlanMade, RowPlan
-from holdfast.run.lacks import Lack, lack, lacking_hook
-from holdfast.run.pace import Pace
 from holdfast.run.selection import Choice, PlanError, Selection
+from holdfast.run.unmet_needs import Lack, lack, lacking_hook
 from holdfast.spec.catalogue import Catalogue, Part, Requirement
 from holdfast.target.descriptor import Target
 

@@ -11,7 +11,7 @@ each other:
   many of them and a deployment that starts takes the processor from those that are being timed. Working ones need no
   door: their places are few already, and a full machine, where the loop seldom rests, would let two a second begin.
 - Alone. Checks that want the only deployment of a target for themselves run after all others, when the target has
-  forgotten them (`settle` of the catalogue, which `holdfast.run.pace` plans), and those that disturb it after the rest.
+  forgotten them (`settle` of the catalogue, planned by `holdfast.run.estimate`), and those that disturb it come last.
 
 Each job ends in exactly one final outcome, whatever happens around it: a deployment that does not start, or can't be
 taken down, is a verdict too. An inconclusive attempt is tried once more, and both attempts are reported; a `fail` is

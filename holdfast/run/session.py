@@ -3,11 +3,19 @@
 Whoever collects the checks (the pytest plugin) calls, in this order: `look_before`, `plan`, `run`, `close`. The session
 owns the stream and the harness; `tokens` are what it shares with other runners, if any. Its promises:
 
+
+- `plan` decides everything that can be decided without the target, so that what can't be run (an empty selection, a
+  profile without rows) ends before any process is started.
 - The first event is written only when the target could be started once, so that a target which can't start is one
   sentence (`CannotRunError`) and not ninety failed rows.
 - Checks are handed back as all their repeats have ended, in that order; `worst` is what counts of them.
 - `close` ends every process of the run and is safe at any time and twice. Where the run was announced, it also writes
   the audit and the last event, so a stream without a last event belongs to a run that was killed.
+- Ctrl-C is noted from `run` on. Until the target was started it ends the run as an exception; afterwards the harness
+  ends what runs, every outcome so far is handed back, and the last event names the signal.
+
+Two threads take part: the caller's, in which all of this runs, and the harness's loop, in which checks run. Outcomes
+come over one at a time (`Harness.run`), so nothing here needs a lock.
 """
 
 import threading
@@ -18,12 +26,12 @@ from typing import Any
 from holdfast.check.verifies import CheckSpec
 from holdfast.run.announcement import run_started
 from holdfast.run.cost import cores, cpu_seconds
+from holdfast.run.estimate import Pace
 from holdfast.run.events import Purpose, RunAudit, RunFinished, RunWaiting
 from holdfast.run.harness import Harness
 from holdfast.run.jobs import jobs_of
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
-from holdfast.run.pace import Pace
 from holdfast.run.perform import Outcome
 from holdfast.run.plan import Plan, announced, make_plan, within_budget
 from holdfast.run.selection import PlanError
@@ -60,11 +68,16 @@ class CheckSession:
         self._announced = False
 
     def look_before(self) -> None:
+        """Raises CannotRunError if nothing answers at the target's URLs, before pytest collects anything."""
         if problem := not_there(self.target):
             raise CannotRunError(problem)
 
     def plan(self, checks: Mapping[str, CheckSpec], deselected: frozenset[str]) -> frozenset[str]:
-        """`checks` are those that were collected; the others were left out by the user too, by file or node id."""
+        """Plans the run and returns the ids of the checks that belong to it.
+
+        `checks` are those that were collected; the others were left out by the user too, by file or node id. They are
+        part of the plan all the same: a row of which a check was left out can only be `partial`.
+        """
         options = self.options
         others = {} if options.scenarios or options.walks else self._not_collected(checks)
         everything, left_out = {**others, **checks}, deselected | others.keys()
@@ -89,7 +102,7 @@ class CheckSession:
         return {id_: spec for id_, spec in checks_of(self.target.spec).items() if id_ not in collected}
 
     def run(self, params: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-        """The ids of checks as all their repeats have ended."""
+        """Runs the plan; yields the id of each check when all its repeats have ended. `params` are pytest's."""
         self.signals.take()
         try:
             yield from self._run(params)
@@ -97,18 +110,21 @@ class CheckSession:
             self.close()
 
     def worst(self, check: str) -> Outcome:
+        """Returns the outcome that decides over a repeated check."""
         return min(self._outcomes[check], key=lambda outcome: WORST_FIRST.index(outcome.verdict))
 
     def times(self, check: str) -> tuple[float, float] | None:
-        """When the deciding repeat began, in seconds since the epoch, and how long it took."""
+        """Returns when the deciding repeat began, in seconds since the epoch, and how long it took."""
         if check not in self._outcomes:
             return None
         worst = self.worst(check)
         return worst.started + self._clock, worst.duration
 
     def close(self) -> None:
+        """Ends every process of the run and writes the last events. A second call does nothing."""
         if self._harness is None:
             return
+        # The audit is asked first, while there is a loop to ask; the folder is looked for last, when it should be gone.
         harness, self._harness = self._harness, None
         audit = harness.audit.report()
         harness.close()
@@ -132,7 +148,7 @@ class CheckSession:
         self._start_once(harness)
         self._announce()
         self.signals.hand_to(harness.interrupt)
-        if self.signals.name:
+        if self.signals.name:  # it came while the target was started, and nobody has acted on it yet
             raise KeyboardInterrupt
         jobs = jobs_of(self._plan, params, self.options, self.target, self.catalogue, self.timings)
         for job, outcome in harness.run(jobs):
@@ -142,6 +158,7 @@ class CheckSession:
                 yield job.check
 
     def _start_once(self, harness: Harness) -> None:
+        """Starts the target and tries its credentials; raises CannotRunError with the sentence for the user."""
         slow = threading.Timer(TELL_AFTER, self._tell_slow_start)
         slow.start()
         try:

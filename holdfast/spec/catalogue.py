@@ -180,7 +180,7 @@ def _read(data: dict[str, Any]) -> tuple[Catalogue, list[str]]:
     for raw in data["requirement"]:
         row = _requirement(spec["key"], raw)
         if row.id in rows:
-            problems.append(f"{row.id} stands twice")
+            problems.append(f"{row.id} is there twice")
         rows[row.id] = row
     timings, timing_problems = _timings(data)
     limits, limit_problems = _limits(data.get("limits", {}))
@@ -314,7 +314,7 @@ def _row_problems(row: Requirement, catalogue: Catalogue) -> Iterator[str]:
         yield "samples must be at least 1"
     for name in row.timing:
         if name not in catalogue.timings and name not in catalogue.limits:
-            yield f"timing {name!r} stands neither in [timings] nor in [limits]"
+            yield f"timing {name!r} is neither in [timings] nor in [limits]"
     yield from _unknown_needs(row, catalogue)
     for violation in row.violations:
         if violation.only_with and not any(violation.only_with <= part.needs for part in row.parts):

@@ -100,7 +100,7 @@ class Timings:
     def never(self, name: str) -> float:
         """After these seconds what this timing waits for does not happen any more: the one rule for all checks.
 
-        A give-up says so itself; of a bound or latency of ours it is twice the value.
+        A give-up says so itself; of a bound or latency, which the suite chose, it is twice the value.
         """
         scaled = self.of(name)
         if scaled.kind is TimingKind.GIVE_UP:

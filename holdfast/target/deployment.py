@@ -14,8 +14,8 @@ us and a node are opened on request.
 A node that Holdfast did not start has the same methods; the hook commands of its descriptor serve them.
 
 Nodes start with the deployment, role after role as the descriptor orders them. A check that plays a role itself asks
-for a deployment whose nodes are not started yet (`Wanted.started`): it starts its stubs, lends their addresses
-(`lend`), seeds the store if it wants to, and then starts the nodes (`start_nodes`). Later it may start further ones
+for a deployment whose nodes are not started yet (`Wanted.started`): it starts its stubs, adds them
+(`add_stub`), seeds the store if it wants to, and then starts the nodes (`start_nodes`). Later it may start further ones
 (`start_node`), each with settings of its own.
 """
 
@@ -28,9 +28,9 @@ from holdfast.spec.capability import Capability
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import NodeSpec, Target
 from holdfast.target.fault import FaultPlane
+from holdfast.target.link_urls import Wire
 from holdfast.target.store import StorePlan
 from holdfast.target.tap import TapLog
-from holdfast.target.wires import Wire
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -280,8 +280,8 @@ class Deployment(Protocol):
         `Node.configure`. Only a deployment of the check's own takes further nodes.
         """
 
-    async def lend(self, name: str, url: str, kind: str = "") -> None:
-        """Makes the address of a stub of ours known to nodes that start from now on: {stub.NAME}.
+    async def add_stub(self, name: str, url: str, kind: str = "") -> None:
+        """Makes the address of a stub known to nodes that start from now on: {stub.NAME}.
 
         Where the check needs links, each node that is told of it gets a link to it, `a-stub.NAME`. `kind` is a key as
         in `urls` (`grpc`, `quic`) where the URL does not say what is spoken.

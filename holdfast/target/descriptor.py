@@ -30,12 +30,12 @@ from holdfast.target import not_offered, roles, schema, store, values
 from holdfast.target.entries import entry_point, from_environment, window
 from holdfast.target.hooks import Hook, read_hooks
 from holdfast.target.known_failure import KnownFailure, read_known_failure
+from holdfast.target.link_names import split_link
 from holdfast.target.not_offered import NotOffered
 from holdfast.target.ready import Ready, read_ready
 from holdfast.target.roles import NODE, Listener, NodeSpec, Start
 from holdfast.target.settings import Setting, read_setting
 from holdfast.target.store import StoreSpec
-from holdfast.target.subjects import split_link
 from holdfast.target.toml_file import read_toml
 
 __all__ = ["KnownFailure", "NodeSpec", "Setting", "Start", "Target", "TargetError", "builtin_path", "load"]

@@ -4,9 +4,9 @@ import shutil
 import socket
 from urllib.parse import urlsplit
 
+from holdfast.target.credential_files import wrong_file
 from holdfast.target.descriptor import Target
-from holdfast.target.given import wrong_file
-from holdfast.target.speaks import speaks_otherwise
+from holdfast.target.url_protocol import speaks_otherwise
 
 _TIMEOUT = 3.0
 _PORTS = {"https": 443, "wss": 443, "redis": 6379, "rediss": 6379}

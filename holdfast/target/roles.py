@@ -13,8 +13,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from holdfast.target.link_names import ENDS, clashes
 from holdfast.target.ready import Ready
-from holdfast.target.subjects import ENDS, clashes
 
 NODE = "node"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -89,7 +89,7 @@ def counts_for(nodes: Sequence[NodeSpec], asked: int | Mapping[str, int]) -> dic
 
 
 def counted(nodes: Sequence[NodeSpec], asked: int | Mapping[str, int]) -> tuple[NodeSpec, ...]:
-    """Returns so many nodes of each role: the listed ones first, then copies."""
+    """Returns as many nodes of each role as asked: the listed ones first, then copies."""
     counts = counts_for(nodes, asked)
     found = {role: [node for node in nodes if node.role == role][:count] for role, count in counts.items()}
     taken = {node.name for node in nodes}
@@ -129,7 +129,7 @@ def problems(nodes: Sequence[NodeSpec]) -> Iterator[str]:
     for name in dict.fromkeys((*names, *roles)):
         if not _NAME.fullmatch(name):
             yield f"[[node]] {name}: a name of a node or role has letters, digits, - and _ only"
-    yield from (f"[[node]] {name}: stands twice; give each node its own name" for name in _repeated(names))
+    yield from (f"[[node]] {name}: is there twice; give each node its own name" for name in _repeated(names))
     yield from (f"[[node]] {name}: means another part of a deployment; choose another" for name in {*names} & {*ENDS})
     for subject in clashes(names):
         yield f"[[node]] {subject}: two links, or a node and a link, would have this name; choose other names"

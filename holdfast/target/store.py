@@ -104,7 +104,7 @@ def read(
     """Returns the section as a record. Raises ValueError, which names the key and the remedy.
 
     users: for each placeholder of a store the nodes that use it. timings: the names that a duration may have.
-    startable: whether Holdfast starts the nodes; a store of ours is of no use to others.
+    startable: whether Holdfast starts the nodes; our store is of no use to nodes that it did not start.
     """
     if entry and not startable:
         raise ValueError("[store]: Holdfast gives a store only to nodes that it starts; add `start`, or leave it out")

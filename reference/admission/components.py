@@ -21,11 +21,8 @@ from holdfast.reference.admission.sockets import Sockets
 from holdfast.reference.admission.store import Store
 from holdfast.reference.admission.watches import Watches
 from holdfast.reference.shared.redislink import RedisLink
+from holdfast.reference.shared.settings import as_given
 from holdfast.reference.shared.speech import PLAIN, Speech
-
-
-def as_given(settings: Settings) -> Settings:
-    return settings
 
 
 @dataclass(kw_only=True)

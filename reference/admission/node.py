@@ -7,16 +7,14 @@ clock.
 
 import ssl
 import sys
-from collections.abc import Coroutine
-from typing import Any
 
-import prometheus_client
 import uvloop
 from aiohttp import web
 
 from holdfast.reference.admission.components import Components
 from holdfast.reference.admission.settings import Settings, settings_from
 from holdfast.reference.shared.background import Background
+from holdfast.reference.shared.metrics import without_created
 from holdfast.reference.shared.program import Program
 
 SETTLE_SECONDS = 2.0
@@ -96,18 +94,13 @@ class Node(Background):
         self.events.log("info", "Stopped.")
 
 
-def _run(work: Coroutine[Any, Any, bool]) -> bool:
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
-    return uvloop.run(work)
-
-
 PROGRAM = Program(
     settings=settings_from,
     components=Components,
     node=Node,
     mutants="holdfast.reference.admission.mutants",
     stranger="holdfast.reference.admission.stranger",
-    loop=_run,
+    loop=without_created(uvloop.run),
     hint="Is the port taken, or a TLS file missing?",
 )
 

@@ -1,10 +1,7 @@
 """The API process (3.1): stateless but for its secrets. Start it with `python -m holdfast.reference.intents api`."""
 
 import sys
-from collections.abc import Coroutine
-from typing import Any
 
-import prometheus_client
 import uvloop
 from aiohttp import web
 
@@ -13,6 +10,7 @@ from holdfast.reference.intents.metrics import listen
 from holdfast.reference.intents.scripts import limits
 from holdfast.reference.intents.settings import Settings, settings_from
 from holdfast.reference.shared.background import Background
+from holdfast.reference.shared.metrics import without_created
 from holdfast.reference.shared.program import Program
 
 FIRST_REDIS_SECONDS = 1.0
@@ -67,17 +65,12 @@ class Api(Background):
         return self.link.up
 
 
-def _run(work: Coroutine[Any, Any, bool]) -> bool:
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
-    return uvloop.run(work)
-
-
 PROGRAM = Program(
     settings=settings_from,
     components=Components,
     node=Api,
     mutants="holdfast.reference.intents.mutants",
-    loop=_run,
+    loop=without_created(uvloop.run),
 )
 
 

@@ -24,7 +24,7 @@ RETRY_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Entry:
-    """One event with its id on the stream; `session_id` is empty for what is no event of ours."""
+    """One event with its id on the stream; `session_id` is empty for what is no event of this service."""
 
     id: str
     type: str

@@ -23,11 +23,8 @@ from holdfast.reference.intents.startup import Startup
 from holdfast.reference.intents.store import Store
 from holdfast.reference.shared.jsonlog import JsonLog
 from holdfast.reference.shared.redislink import RedisLink
+from holdfast.reference.shared.settings import as_given
 from holdfast.reference.shared.speech import PLAIN, Speech
-
-
-def as_given(settings: Settings) -> Settings:
-    return settings
 
 
 @dataclass(kw_only=True)

@@ -91,13 +91,13 @@ class Store(ScriptStore):
         return await self.run("end_session", {**move.facts(), "leases": list(leases), "owner": owner})
 
     async def renew(self, session_id: str, owner: str, leases: Iterable[str]) -> list[str] | None:
-        """Returns the leases that are lost, or None when the session has been ended by somebody else."""
+        """Returns the leases that are lost, or None when the session has been ended by another process."""
         facts = {"sessionId": session_id, "owner": owner, "leases": list(leases)}
         answer = await self.run("renew_session", facts)
         return None if answer["ended"] else list(answer["lost"])
 
     async def look_at(self, session_ids: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Returns which sessions are to be stopped, and which have been ended by somebody else."""
+        """Returns which sessions are to be stopped, and which have been ended by another process."""
         answer = await self.run("look_at", {"sessionIds": list(session_ids)})
         return list(answer["stop"]), list(answer["ended"])
 

@@ -8,11 +8,9 @@ running. A standby is started with `XG2G_WORKER_STARTUP_FLUSH=false` and does ne
 import asyncio
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
 
-import prometheus_client
 from aiohttp import web
 
 from holdfast.reference.intents.components import Components
@@ -21,6 +19,7 @@ from holdfast.reference.intents.scripts import limits
 from holdfast.reference.intents.settings import Settings, settings_from
 from holdfast.reference.intents.store import AWAY
 from holdfast.reference.shared.background import Background
+from holdfast.reference.shared.metrics import without_created
 from holdfast.reference.shared.program import Program
 
 RETRY_SECONDS = 0.1
@@ -90,17 +89,12 @@ class Worker(Background):
         self.events.log("info", "Stopped.")
 
 
-def _run(work: Coroutine[Any, Any, bool]) -> bool:
-    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no annotation
-    return asyncio.run(work)
-
-
 PROGRAM = Program(
     settings=settings_from,
     components=Components,
     node=Worker,
     mutants="holdfast.reference.intents.mutants",
-    loop=_run,
+    loop=without_created(asyncio.run),
 )
 
 

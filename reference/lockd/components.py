@@ -20,13 +20,10 @@ from holdfast.reference.lockd.settings import Settings
 from holdfast.reference.lockd.slot import Slot
 from holdfast.reference.lockd.store import Island
 from holdfast.reference.lockd.txns import Txns
+from holdfast.reference.shared.settings import as_given
 from holdfast.reference.shared.speech import PLAIN, Speech
 
 MUTANTS = "holdfast.reference.lockd.mutants"
-
-
-def as_given(settings: Settings) -> Settings:
-    return settings
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,10 @@ from holdfast.reference.shared.seams import Place, Seam, component_seams, lua_se
 from holdfast.reference.shared.settings import BadSetting
 
 P = TypeVar("P")
+# `graded:<name>:<number>`: broken by as much as the number says, to find the least that a measurement sees.
+GRADED = "graded:"
 Subclass = TypeVar("Subclass", bound=type[Any])
+Graded = Callable[[float], type[Any] | Mapping[str, str]]
 SettingsChange = Callable[[Any], Mapping[str, Any]]
 
 
@@ -58,6 +61,7 @@ class MutantTable(Generic[P]):
         self._example = example
         self._known: dict[str, Mutant[P]] = {}
         self._excluded: dict[str, str] = {}
+        self._graded: dict[str, Graded] = {}
 
     def register(self, mutant: Mutant[P]) -> None:
         if mutant.name in self._known:
@@ -65,14 +69,20 @@ class MutantTable(Generic[P]):
         self._known[mutant.name] = mutant
 
     def violates(
-        self, requirement: str, number: int, sentence: str, *, also: tuple[str, ...] = ()
+        self,
+        requirement: str,
+        number: int,
+        sentence: str,
+        *,
+        lua: Mapping[str, str] | None = None,
+        also: tuple[str, ...] = (),
     ) -> Callable[[Subclass], Subclass]:
-        """Registers a subclass of a component as a mutant."""
+        """Registers a subclass of a component as a mutant; `lua` are the functions that it needs other bodies of."""
 
         def register(override: Subclass) -> Subclass:
             name, component = self._component_of(override)
-            install = partial(_install, name, override)
-            seams = partial(component_seams, override, component, self._folder)
+            install = partial(_install, name, override, lua or {})
+            seams = partial(_seams, override, component, lua or {}, self._folder)
             self.register(Mutant(requirement, number, sentence, install, seams, also))
             return override
 
@@ -126,10 +136,36 @@ class MutantTable(Generic[P]):
     def apply(self, name: str, components: P) -> None:
         """Installs the mutant of that name; raises BadSetting with the names that are near if there is none."""
         try:
-            install = self.draw().find(name).install if name.startswith(PREFIX) else self.find(name).install
+            install = self._installing(name)
         except LookupError as error:
             raise BadSetting(str(error)) from None
         install(components)
+
+    def _installing(self, name: str) -> Callable[[P], None]:
+        if name.startswith(GRADED):
+            return self._graded_install(name)
+        return self.draw().find(name).install if name.startswith(PREFIX) else self.find(name).install
+
+    def graded(self, name: str) -> Callable[[Graded], Graded]:
+        """Registers what makes a mutant of a number: the subclass of a component, or bodies of Lua functions."""
+
+        def register(make: Graded) -> Graded:
+            self._graded[name] = make
+            return make
+
+        return register
+
+    def _graded_install(self, name: str) -> Callable[[P], None]:
+        importlib.import_module(f"{self._package.__name__}.graded")
+        kind, _, number = name.removeprefix(GRADED).partition(":")
+        if kind not in self._graded or not number.replace(".", "", 1).isdigit():
+            known = ", ".join(f"{GRADED}{each}:<number>" for each in self._graded)
+            raise LookupError(f"No graded mutant {name!r}; there are {known}.")
+        made = self._graded[kind](float(number))
+        return partial(_rescript, made) if isinstance(made, Mapping) else partial(_install, *self._replacing(made))
+
+    def _replacing(self, override: type[Any]) -> tuple[str, type[Any]]:
+        return self._component_of(override)[0], override
 
     def draw(self) -> Draw:
         """Returns the draw of mutants that are listed nowhere; each is named `drawn:<seed>:<number>`."""
@@ -147,8 +183,14 @@ class MutantTable(Generic[P]):
         raise TypeError(f"{override.__name__} is no subclass of a component; see components.py.")
 
 
-def _install(name: str, override: type[Any], components: object) -> None:
+def _install(name: str, override: type[Any], bodies: Mapping[str, str], components: object) -> None:
     setattr(components, name, override)
+    if bodies:
+        _rescript(bodies, components)
+
+
+def _seams(override: type[Any], component: type[Any], bodies: Mapping[str, str], folder: Path) -> tuple[Seam, ...]:
+    return (*component_seams(override, component, folder), *lua_seams(bodies, folder))
 
 
 def _resettle(change: SettingsChange, components: Any) -> None:

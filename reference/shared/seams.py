@@ -66,7 +66,7 @@ def setting_seams(settings: type[Any], change: Callable[[Any], Mapping[str, Any]
 def component_seams(override: type[Any], component: type[Any], folder: Path) -> tuple[Seam, ...]:
     """What a subclass of a component replaces: its own definitions, then those of helper classes in between.
 
-    A definition that no base class knows is no seam. A class attribute that names Lua functions stands for those
+    A definition that no base class knows is no seam. A class attribute that names Lua functions means those
     functions.
     """
     found: dict[str, Seam] = {}

@@ -46,6 +46,11 @@ def read_settings(settings: type[S], environment: Mapping[str, str], argv: Seque
     return settings(**values)
 
 
+def as_given(settings: S) -> S:
+    """What a node makes of its settings; mutants in which only a constant is wrong make something else of them."""
+    return settings
+
+
 def _flags(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yields the name and value of each `--name value` and `--name=value`; a flag without a value is `true`."""
     words = list(argv)

@@ -9,7 +9,7 @@ from holdfast.chaos.proxied import SPOILS, DatagramLink
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
 from holdfast.target.fault import Fault, Option
-from holdfast.target.wires import Wire
+from holdfast.target.link_urls import Wire
 from tests.chaos.wire_world import described, proven, standing
 
 KINDS: list[tuple[str, dict[str, Option]]] = [

@@ -191,7 +191,7 @@ async def test_a_proxy_of_the_operator_in_front_of_a_stub_is_asked_in_its_own_pr
     async with standing(guardian, ports, load(tmp_path / "joined.toml")) as deployment:
         played = GrpcStub("gc")
         await played.settle("127.0.0.1", "127.0.0.1", stub, lambda _: None)
-        await deployment.lend("gc", played.url, played.kind)
+        await deployment.add_stub("gc", played.url, played.kind)
         injected = await deployment.fault_plane().inject(Fault("stall", "a-stub.gc"))
         proof, healed = await injected.proof(), await injected.heal()
         await played.close()

@@ -61,7 +61,7 @@ def test_limits_of_all_tables_are_found_by_name(tmp_path: Path) -> None:
     ("old", "new", "complaint"),
     [
         ('level = "MUST"', 'level = "SHALL"', "level 'SHALL' is none of MUST, SHOULD, MAY"),
-        ('timing = ["grace"]', 'timing = ["gracee"]', "timing 'gracee' stands neither"),
+        ('timing = ["grace"]', 'timing = ["gracee"]', "timing 'gracee' is neither"),
         ('"2" = ["redis"]', '"2" = ["metrics"]', "only_with of violation 2 is met by no part"),
         ('both = "62s"', 'both = "63s"', "the sum is 62, the table says 63"),
         ("cap = 10", 'cap = "10"', "[limits] cap: '10' is no number"),
@@ -120,8 +120,8 @@ def test_a_limit_may_be_a_sum(tmp_path: Path) -> None:
         load(write(tmp_path, head.replace("double = 20", "double = 21") + ROW))
 
 
-def test_a_row_that_stands_twice_is_found(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="AD-X-01 stands twice"):
+def test_a_row_that_is_there_twice_is_found(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="AD-X-01 is there twice"):
         load(write(tmp_path, HEAD + ROW + ROW))
 
 

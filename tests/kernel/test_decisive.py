@@ -5,10 +5,10 @@ from typing import Self
 
 import pytest
 
-from holdfast.check.acts import Acts
 from holdfast.check.audit import Audit
 from holdfast.check.bridge import Call, in_thread
 from holdfast.check.context import Context
+from holdfast.check.decisive import Acts
 from holdfast.check.finding import Absent, ArrangementFailed, Finding, Inconclusive, NotObservable, Unsafe, expect
 from holdfast.check.invariants.result import Judged, Result, require
 from holdfast.check.spectime import SpecTime

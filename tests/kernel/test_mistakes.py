@@ -5,8 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
+import typer.main
 
-from holdfast.cli.undisturbed import undisturbed
+from holdfast.cli.main import app
+from holdfast.cli.plain_pytest import undisturbed
 from holdfast.run.option_values import OptionError, refuse_values
 from holdfast.run.options import RunOptions
 from tests.kernel.said import said
@@ -24,6 +26,22 @@ MISTAKES = [
     (["run", "--nope"], "No such option: --nope; see holdfast run --help"),
     (["run", "admission", "--catalogue", "9"], "admission: the catalogue has version 1.0, not 9"),
     (["chaos", "admission", "--random", "-1"], "--random -1: must be at least 0"),
+    (
+        ["chaos", "admission", "C1", "--random", "3"],
+        "C1: --random and --schedule run storms instead of scenarios; name either",
+    ),
+    (
+        ["walk", "admission", "--violate", "ad-none/1"],
+        "AD-NONE/1: no mutant of admission; write it as ID/n, e.g. AD-ADMIT-01/1",
+    ),
+    (
+        ["walk", "admission", "--replay", "nowhere"],
+        "nowhere: can't be read (No such file or directory); name a file that a walk has written",
+    ),
+    (
+        ["run", "--redis-url", "redis://h:99999"],
+        "--redis-url redis://h:99999: no URL of a Redis; write it like redis://127.0.0.1:6379",
+    ),
     (["walk", "admission", "--steps", "0"], "--steps 0: must be at least 1"),
     (["walk", "admission", "--for", "0s"], "--for 0s: nothing fits into that"),
     (["mutants", "admission", "--sample", "0"], "--sample 0: must be at least 1"),
@@ -32,7 +50,7 @@ MISTAKES = [
     (["serve", "lockd", "--nodes", "0"], "--nodes 0: that is no node at all"),
     (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
     (["explain"], "Missing argument 'ID'; see holdfast explain --help"),
-    (["diff", "here", "there"], "here: No such file or directory"),
+    (["diff", "here", "there"], "here: there is no such file; name the folder of a run or its results.json"),
     (
         ["report", "here"],
         "here/events.jsonl: there is no such file; name the folder that a run has written its results to",
@@ -108,12 +126,13 @@ def test_values_that_make_sense_pass() -> None:
 
 
 def test_help_names_no_type_of_python_and_the_exit_codes() -> None:
-    for words in (["--help"], ["run", "--help"], ["init", "--help"], ["diff", "--help"]):
-        code, shown, _ = said(*words)
+    commands = [name for name in vars(typer.main.get_command(app))["commands"] if name != "relay"]
+    assert {"run", "init", "diff", "doctor", "load", "walk"} <= set(commands)
+    for words in ([], *([name] for name in commands)):
+        code, shown, _ = said(*words, "--help")
         assert code == 0
         assert not [word for word in ("<bool>", "<str>", "<Path>", "list[") if word in shown]
-    assert "Exit codes." in said("--help")[1]
-    assert "Exit codes." in said("run", "--help")[1]
+        assert "Exit codes." in shown, words
 
 
 def test_pytest_hears_nothing_of_what_others_want_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

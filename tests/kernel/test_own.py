@@ -8,7 +8,7 @@ import pytest
 from holdfast.check.verifies import CheckSpec, Claim, spec_of, verifies
 from holdfast.cli import init
 from holdfast.cli.explain import explain
-from holdfast.run.pace import Pace
+from holdfast.run.estimate import Pace
 from holdfast.run.plan import announced, make_plan
 from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.capability import Capability

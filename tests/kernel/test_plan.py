@@ -3,10 +3,10 @@ import dataclasses
 import pytest
 
 from holdfast.check.verifies import CheckSpec, Claim
+from holdfast.run.estimate import Pace
 from holdfast.run.events import Alone, LeftOut, LongestCheck
 from holdfast.run.narrowed import narrowed
 from holdfast.run.options import Level, RunOptions
-from holdfast.run.pace import Pace
 from holdfast.run.plan import NOT_SELECTED, Plan, announced, make_plan, within_budget
 from holdfast.run.selection import PlanError, Selection
 from holdfast.spec.catalogue import builtin

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.target.descriptor import Target, builtin_path, load
 from holdfast.target.preflight import no_program, not_there, takes_connections
-from holdfast.target.speaks import speaks_otherwise
+from holdfast.target.url_protocol import speaks_otherwise
 
 STARTED = """
 [target]

@@ -57,7 +57,7 @@ def test_hooks_give_control_over_nodes_that_others_run(tmp_path: Path) -> None:
         ('name = "a"', 'name = "a"\nready = { log = "(" }', "is no regular expression"),
         ('name = "a"', 'name = "a"\nready = { tcp = "http", service = "x" }', "tcp takes no service; it takes within"),
         ('name = "a"', 'name = "a"\nready = { tcp = "http", within = "soon" }', "is no duration"),
-        ('name = "a"', 'names = ["a", "a"]', "a: stands twice"),
+        ('name = "a"', 'names = ["a", "a"]', "a: is there twice"),
         ('name = "a"', 'name = "a b"', "letters, digits, - and _ only"),
         ('name = "a"', 'name = "redis"', "means another part of a deployment"),
         ('name = "a"', 'names = ["a", "a-redis"]', "a-redis: two links, or a node and a link"),

@@ -46,7 +46,7 @@ def lines(samples: Sequence[Recorded], workers: int, parts: int = 3, *, dies: in
                 ledger.operation(
                     Operation(f"c{each.due}", "connect", "i", None, Outcome.OK, f"s{each.due}", each.sent, each.done)
                 )
-                ledger.ended()
+                ledger.ended(each.done)
             last = part == parts - 1
             if not (last and worker == dies):
                 yield json.dumps(ledger.part(last=last))

@@ -16,13 +16,8 @@ def test_a_constant_rate_is_evenly_spaced() -> None:
     assert max(b - a for a, b in itertools.pairwise(due)) == pytest.approx(0.02)
 
 
-def test_the_time_scale_shortens_the_campaign_and_keeps_the_rate() -> None:
-    arrivals = Arrivals.of({"rate": 50, "seconds": 60}, scale=0.2)
-    assert (arrivals.seconds, len(arrivals.due(1))) == (12.0, 600)
-
-
-def test_a_burst_keeps_its_number_and_its_seconds() -> None:
-    due = Arrivals.of({"shape": "burst", "count": 1500, "seconds": 5}, scale=0.2).due(1)
+def test_a_burst_has_its_number_in_its_seconds() -> None:
+    due = Arrivals.of({"shape": "burst", "count": 1500, "seconds": 5}).due(1)
     assert len(due) == 1500
     assert 4.9 < due[-1] < 5.0
 

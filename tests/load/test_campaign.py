@@ -45,6 +45,30 @@ def test_a_latency_that_is_written_out_is_never_scaled() -> None:
     assert numbers(0.2).latency("50ms") == 0.05
 
 
+def arrivals(table: str, scale: float = 0.2, more: str = "") -> tuple[float, int]:
+    made = numbers(scale, TEXT.replace('{ shape = "burst", count = 1500, seconds = 5 }', table + more))
+    return made.arrivals.seconds, len(made.due)
+
+
+def test_the_time_scale_shortens_the_campaign_and_keeps_the_rate() -> None:
+    assert arrivals("{ rate = 50, seconds = 60 }") == (12.0, 600)
+    assert arrivals("{ rate = 50, seconds = 60 }", 1) == (60.0, 3000)
+
+
+def test_a_burst_keeps_its_number_and_its_seconds() -> None:
+    assert arrivals('{ shape = "burst", count = 1500, seconds = 5 }') == (5.0, 1500)
+
+
+def test_a_long_campaign_may_have_a_short_form() -> None:
+    assert arrivals("{ rate = 50, seconds = 600 }", more="\nshort = 20") == (20.0, 1000)
+    assert arrivals("{ rate = 50, seconds = 600 }", 1, "\nshort = 20") == (600.0, 30000)
+
+
+def test_rate_and_length_may_be_formulas_of_times_that_are_scaled_already() -> None:
+    formulas = '{ rate = "capacity / grace", seconds = "2 * grace" }'
+    assert (arrivals(formulas), arrivals(formulas, 1)) == ((24.0, 20), (120.0, 20))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -57,6 +57,12 @@ def test_a_refused_twin_is_no_second_session() -> None:
     assert RULES["one session"](History.of(held), {}).judged is Judged.HOLDS
 
 
+def test_a_leave_without_an_answer_may_have_ended_the_session() -> None:
+    unknown = Operation("c", "leave", "i", "s1", Outcome.UNKNOWN, None, 1.0, float("inf"))
+    again = [connect(1, 0.0, character="c"), unknown, connect(2, 2.0, character="c"), leave(2, 3.0, character="c")]
+    assert RULES["one session"](History.of(again), {}).judged is Judged.HOLDS
+
+
 def test_whoever_is_overtaken_is_found() -> None:
     def item(what: str, name: str, at: float) -> Operation:
         return Operation("x", what, "i", name, Outcome.OK, None, at, at + 0.1)

@@ -63,7 +63,7 @@ OF_ANY_SPEC = [
     (('name = "a"', 'nmae = "a"'), "[[node]] 1 nmae: no such key; did you mean 'name'?"),
     (('name = "a"', "names = []"), "[[node]] 1 names: must be names"),
     (('name = "a"', 'name = "a b"'), "[[node]] a b: a name of a node or role has letters"),
-    (('name = "a"', 'names = ["a", "a"]'), "[[node]] a: stands twice; give each node its own name"),
+    (('name = "a"', 'names = ["a", "a"]'), "[[node]] a: is there twice; give each node its own name"),
     (('name = "a"', 'name = "redis"'), "[[node]] redis: means another part of a deployment"),
     (("urls = ", "url = "), "[[node]] a url: no such key; did you mean 'urls'?"),
     (("urls = {", "urls = { htp = 3,"), "[[node]] a urls htp: must be text"),

@@ -23,6 +23,8 @@ server.PROCESS = "tests.chaos.mutant_relay:main"
 from holdfast.cli.main import main
 main()
 """
+# Steps that name another one as theirs; the others keep their own time, and a slow start may end behind a later step.
+AFTER_EACH_OTHER = ["slow", "replica-lost", "failover"]
 SCHEDULE = """
 [schedule]
 name = "everything once"
@@ -143,7 +145,9 @@ def test_a_schedule_of_ones_own_is_carried_out_with_receipts(tmp_path: Path) -> 
     ended = chaos(tmp_path, "--schedule", "mine.toml")
     assert ended.code == 0, ended.text
     last = ended.results()["checks"][0]["attempts"][-1]["faults"]
-    assert [fault["fault"] for fault in last] == ["restart", "reset", "rate", "slow", "replica-lost", "failover"]
+    carried_out = [fault["fault"] for fault in last]
+    assert sorted(carried_out) == ["failover", "rate", "replica-lost", "reset", "restart", "slow"]
+    assert [each for each in carried_out if each in AFTER_EACH_OTHER] == AFTER_EACH_OTHER
     assert all(fault["proven"] for fault in last)
 
 

@@ -50,7 +50,7 @@ def pasted(block: str) -> str:
 
 
 def newcomer(folder: Path, python: Path) -> dict[str, str]:
-    """The environment of somebody who has this Python as python3 and nothing of ours."""
+    """The environment of somebody who has this Python as python3 and nothing of Holdfast."""
     programs = folder / "programs"
     programs.mkdir()
     (programs / "python3").symlink_to(python)

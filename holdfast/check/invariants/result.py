@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.finding import Inconclusive, Unsafe
 from holdfast.check.history import History, HistoryError, Operation
 

@@ -19,8 +19,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self
 
-from holdfast.check.acts import judged
 from holdfast.check.context import Context
+from holdfast.check.decisive import judged
 from holdfast.check.evidence import WalkSeen
 from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.spectime import SpecTime

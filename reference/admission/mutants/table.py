@@ -72,8 +72,9 @@ from holdfast.reference.admission.settings import Settings
 from holdfast.reference.shared.mutant_table import MutantTable
 
 _violations = MutantTable(
-    mutants, Components, Settings, support=frozenset({"table", "rescripted", "split"}), example="AD-RATE-03/1"
+    mutants, Components, Settings, support=frozenset({"graded", "table", "rescripted", "split"}), example="AD-RATE-03/1"
 )
 violates, violation, exclude = _violations.violates, _violations.violation, _violations.exclude
 all_mutants, excluded, apply = _violations.all_mutants, _violations.excluded, _violations.apply
 draw, equivalents = _violations.draw, _violations.equivalents
+graded = _violations.graded

@@ -54,7 +54,10 @@ from holdfast.reference.lockd.components import Components
 from holdfast.reference.lockd.settings import Settings
 from holdfast.reference.shared.mutant_table import MutantTable
 
-_violations = MutantTable(mutants, Components, Settings, support=frozenset({"table"}), example="TC-ELECT-03/1")
+_violations = MutantTable(
+    mutants, Components, Settings, support=frozenset({"graded", "table"}), example="TC-ELECT-03/1"
+)
 violates, violation, exclude = _violations.violates, _violations.violation, _violations.exclude
 all_mutants, excluded, apply = _violations.all_mutants, _violations.excluded, _violations.apply
 draw, equivalents = _violations.draw, _violations.equivalents
+graded = _violations.graded

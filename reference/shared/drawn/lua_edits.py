@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class _Statement:
-    """A call, an assignment or a `return`; `block` is how deep it stands, `place` its number in the function."""
+    """A call, an assignment or a `return`; `block` is how deep it is nested, `place` its number in the function."""
 
     tokens: Sequence[Token]
     block: int

@@ -135,7 +135,7 @@ class _Finder(ast.NodeVisitor):
         self.found.append(Edit(start, end, new, kind, says or f"{_short(old)} becomes {_short(new)}"))
 
     def _between(self, left: ast.AST, right: ast.AST, pattern: re.Pattern[str], new: str, kind: str) -> None:
-        """Replaces the operator that stands between two nodes."""
+        """Replaces the operator between two nodes."""
         start, end = self.text.span(left)[1], self.text.span(right)[0]
         if operator := pattern.search(self.text.source, start, end):
             self.found.append(replaced(operator.start(), operator.group(0), new, kind))
@@ -204,7 +204,7 @@ class _Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Leaves texts with values in them alone: what stands inside has no place of its own before Python 3.12."""
+        """Leaves texts with values in them alone: what is inside has no place of its own before Python 3.12."""
 
     def visit_Assert(self, node: ast.Assert) -> None: ...
 

@@ -3,7 +3,7 @@
 Numbers keep their value for every reader, also for one that holds all of them in doubles: an integer above 2^53 is left
 as it is. Unknown fields go only into the outermost object and into objects of arrays, because the keys of any other
 object may be data (a map from ids to values), where one more key would be one more entry. In a call they go only into
-the outermost one: what is inside may be what somebody else has said, and is handed on unchanged.
+the outermost one: what is inside may be what another has said, and is passed on unchanged.
 """
 
 import json

@@ -40,7 +40,7 @@ class Side:
         return data.decode() if data else "end"
 
     async def all(self, size: int) -> str:
-        """So many bytes, or fewer and how it ended."""
+        """This number of bytes, or fewer and how it ended."""
         seen = ""
         while len(seen) < size:
             what = await self.next()

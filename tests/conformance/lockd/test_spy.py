@@ -166,7 +166,7 @@ def test_calls_that_may_have_failed_prove_nothing(tmp_path: Path) -> None:
         with pytest.raises(Finding), unless_calls_failed(lockd, since, spy):
             raise Finding(["a leave"], "none")
         await asyncio.sleep(0.1)
-        time.sleep(1.2 * lockd.T.peer_call_timeout)  # noqa: ASYNC251 - the harness stands still longer than a node waits
+        time.sleep(1.2 * lockd.T.peer_call_timeout)  # noqa: ASYNC251 - the harness is stalled longer than a node waits
         await asyncio.sleep(0.1)
         with pytest.raises(Inconclusive, match="the machine delayed us"), unless_calls_failed(lockd, since, spy):
             raise Finding(["a leave"], "none")

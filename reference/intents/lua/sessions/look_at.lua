@@ -1,4 +1,4 @@
--- Returns which of these sessions are to be stopped, and which have been ended by somebody else.
+-- Returns which of these sessions are to be stopped, and which another process has ended.
 local function look_at(facts)
   local stop, ended = {}, {}
   for _, id in ipairs(facts.sessionIds) do

@@ -1,5 +1,5 @@
 -- Maintain (3.2 step 6): extends both leases, the life of the record and that of the mapping. Names the leases that are
--- lost; a session that somebody else has ended has lost everything.
+-- lost; a session that another process has ended has lost everything.
 local function renew_session(facts)
   local session = load_session(facts.sessionId)
   if not session or not is_running(session) then
