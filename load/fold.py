@@ -21,6 +21,8 @@ Packed = list[Any]
 _BUSY = 0.9
 # More starts than this share are late: then the latencies are the generator's.
 _LATE_SHARE = 0.01
+# A process that stands in the run queue for longer than this share of a second is on a busy machine.
+_QUEUED = 0.2
 
 
 @dataclass
@@ -109,7 +111,11 @@ class Folded:
         found = []
         late, starts = self.counts.late, max(self.counts.starts, 1)
         if late / starts > _LATE_SHARE:
-            found.append(f"{late} of {starts} requests started late, by up to {self.counts.latest:.3f} s")
+            queue = max((worker.queue for worker in self.workers.values()), default=0.0)
+            waited = (
+                f" (a worker stood in the run queue for {100 * queue:.0f} % of a second)" if queue > _QUEUED else ""
+            )
+            found.append(f"{late} of {starts} requests started late, by up to {self.counts.latest:.3f} s{waited}")
         found += [
             f"worker {name} kept its processor busy for {100 * worker.cpu:.0f} % of the time"
             for name, worker in self.workers.items()
