@@ -81,10 +81,19 @@ def _touches(window: FaultWindow, second: int) -> bool:
     return second * SECOND < window.healed and (second + 1) * SECOND > window.asked
 
 
-def decide(campaign: Campaign, numbers: Numbers, folded: Folded, windows: Sequence[FaultWindow] = ()) -> Judgement:
-    """Judges what the workers saw. Without a single sample nothing passes."""
+def decide(
+    campaign: Campaign,
+    numbers: Numbers,
+    folded: Folded,
+    windows: Sequence[FaultWindow] = (),
+    beside: Iterable[Finding] = (),
+) -> Judgement:
+    """Judges what the workers saw, and puts it together with what was found `beside` that.
+
+    Without a single sample nothing passes.
+    """
     bench = _Bench(campaign, numbers, folded, windows)
-    findings = tuple(bench.findings())
+    findings = (*bench.findings(), *beside)
     return Judgement(fold(each.verdict for each in findings), findings, tuple(bench.doubts))
 
 

@@ -223,7 +223,7 @@ def test_the_campaigns_rest_on_rows_that_exist_and_their_formulas_have_values(ke
     rows = {row.id for row in catalogue}
     for each in campaigns(key).values():
         cited = {found.rests_on for found in each.budgets} | {found.rests_on for found in each.counts}
-        cited |= {found.rests_on for found in each.recoveries}
+        cited |= {found.rests_on for found in each.recoveries} | {found.rests_on for found in each.audits}
         assert cited <= rows, each.id
         assert set(each.rules) <= RULES.keys(), each.id
         for scale in (0.2, 1.0):
