@@ -103,7 +103,7 @@ class OpenUser(FastHttpUser):
         self.began = float(STAGE.went["at"]) - self._shift
         sending = gevent.spawn(self._send_parts)
         behaviour.begin()
-        with _no_collector():
+        with _little_collecting():
             self._arrivals(behaviour)
         self._later.join(timeout=self.plan.patience + self.plan.numbers.get("stay", 0.0))
         if left := len(self._later):
@@ -285,8 +285,11 @@ def _plainly(session: FastHttpSession) -> None:
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
-    """Keeps the garbage collector from stopping all greenlets at once; what is left behind has few cycles."""
+def _little_collecting() -> Iterator[None]:
+    """Keeps the collector from going through all modules again and again, while all greenlets stand still.
+
+    What was there before is frozen. What requests leave behind has cycles, so it still collects, and that is little.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
