@@ -144,10 +144,10 @@ class _Bench:
             return end(Verdict.INCONCLUSIVE, self.doubts[0]) if self.doubts else end(Verdict.PASS)
         if budget.quantile < 1 and self._gaps:
             return end(Verdict.INCONCLUSIVE, self._gaps[0])
-        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
-            return end(Verdict.INCONCLUSIVE, self._slow[0])
         if of_it <= limit:
             return end(Verdict.INCONCLUSIVE, f"{what}: only the generator's own delay is past the limit")
+        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
+            return end(Verdict.INCONCLUSIVE, self._slow[0])
         return end(Verdict.FAIL if budget.document else Verdict.WARN)
 
     def _count(self, count: Count) -> Finding:
