@@ -71,9 +71,11 @@ def read_results(path: Path) -> Json:
     if path.is_dir() and not (path / RESULTS).exists():
         return fold_events(read_events(path / EVENTS)).to_json()
     file = path / RESULTS if path.is_dir() else path
+    if not file.is_file():
+        raise StreamError(f"{file}: there is no such file; name the folder of a run or its {RESULTS}")
     document = _record(file.read_text("utf-8"))
     if document is None or "requirements" not in document:
-        raise StreamError(f"{file}: not a results document. Give the folder of a run or its {RESULTS}.")
+        raise StreamError(f"{file}: not a results document. name the folder of a run or its {RESULTS}")
     return document
 
 

@@ -196,7 +196,7 @@ class Fold:
             plan=plan,
             verdict=verdict,
             kind=_kind([check for check in mine if check.on(plan)]) if verdict is Verdict.FAIL else None,
-            reason=FIXED if verdict is Verdict.FIXED else _row_reason(verdict, parts, worst),
+            reason=FIXED if verdict is Verdict.FIXED else _row_reason(plan, verdict, parts, worst),
             parts=parts,
             checks=[check.check for check in mine],
             timings=[timing for check in mine for timing in timings_of(check)],
@@ -216,7 +216,7 @@ class Fold:
         if verdict is Verdict.PASS and part.known:
             verdict = Verdict.FIXED
         worst = _headline([check for check in mine if said.get(check.check) is verdict])
-        reason = why if verdict is status else worst.reason if worst else ""
+        reason = why if verdict is status else worst.reason_on(row) if worst else ""
         if not mine and status is None:
             reason = "no check for this part"
         if verdict is Verdict.PARTIAL:
@@ -329,11 +329,11 @@ def _kind(failures: Iterable[CheckFinished | CheckResult]) -> Kind | None:
     return next((kind for kind in Kind if kind in kinds), None)
 
 
-def _row_reason(verdict: Verdict, parts: list[Part], worst: CheckResult | None) -> str:
+def _row_reason(plan: RowPlan, verdict: Verdict, parts: list[Part], worst: CheckResult | None) -> str:
     if verdict is Verdict.PARTIAL:
         return "; ".join(_unlooked(part) for part in parts if part.verdict in _GAPS)
     if worst and worst.reason:
-        return worst.reason
+        return worst.reason_on(plan)
     return next((part.reason for part in parts if part.verdict is verdict), "")
 
 

@@ -51,19 +51,30 @@ class CheckResult:
     deciding: CheckFinished | None
 
     def on(self, row: RowPlan) -> Verdict | None:
-        """Returns what it says about a row that it verifies; None if it came to another one, or to none."""
+        """Returns what it says about a row that it verifies; None for a walk that came to another one, or to none.
+
+        Any other check that ended with a finding about another row has not judged this one.
+        """
         decided = self.deciding.decided if self.deciding else None
         if decided is None:
             return self.verdict
         if row.id not in decided:
-            return None
+            return None if self.walks else Verdict.INCONCLUSIVE
         # A walk may break a MUST and a SHOULD with one step; for the SHOULD that is a warning.
         return Verdict.WARN if self.verdict is Verdict.FAIL and row.level != "MUST" else self.verdict
 
     @property
     def walks(self) -> bool:
         """Whether it performs walks, which decide some of the rows that they verify, or none."""
-        return self.deciding is not None and self.deciding.decided is not None
+        last = self.deciding
+        return last is not None and last.decided is not None and (last.walk is not None or not last.decided)
+
+    def reason_on(self, row: RowPlan) -> str:
+        """Returns the reason for what it says about a row."""
+        decided = self.deciding.decided if self.deciding else None
+        if decided is None or self.walks or row.id in decided:
+            return self.reason
+        return f"its check ended with a finding about {', '.join(decided)}: {self.reason}"
 
     @property
     def homeless(self) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from holdfast.spec.catalogue import builtin, builtin_keys
-from holdfast.spec.contract import document
 from holdfast.target import descriptor
 
 ROOT = Path(__file__).parent.parent
@@ -23,7 +23,7 @@ WORD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 EXAMPLES: dict[str, set[str]] = {
     "holdfast/target/schema.py": {"admission"},  # the example value of [target] spec
     "holdfast/cli/main.py": {"admission", "AD"},  # help texts of arguments
-    "holdfast/cli/serve.py": {"AD"},  # the form of a violation, in an error message
+    "holdfast/cli/violations.py": {"AD"},  # the form of a violation, in an error message
     "holdfast/cli/trail.py": {"admission"},  # the form of a path that `explain` prints
     "holdfast/run/collect.py": {"admission"},  # the form of a module's name
     "holdfast/run/options.py": {"AD"},  # help texts of options
@@ -46,12 +46,18 @@ def vocabulary(key: str) -> set[str]:
     """Returns the words that only this spec uses."""
     catalogue, target = builtin(key), descriptor.load(descriptor.builtin_path(key))
     names = {*catalogue.timings, *catalogue.limits, *target.settings, *target.credentials, *target.dialect}
-    compound = {name for name in {*names, *_properties(document(key))} if COMPOUND.fullmatch(name)}
+    fields = {name for document in contracts(key) for name in _properties(document)}
+    compound = {name for name in names | fields if COMPOUND.fullmatch(name)}
     return {key, *(row.id.split("-")[0] for row in catalogue), *compound} - OWN
 
 
+def contracts(key: str) -> list[Any]:
+    """Returns the contracts of a spec, of calls (OpenAPI) and of messages (AsyncAPI): it need not have both."""
+    return [yaml.safe_load(file.read_text()) for file in sorted((ROOT / "proto" / key).glob("*.yaml"))]
+
+
 def _properties(node: Any) -> Iterator[str]:
-    """Yields the names of all properties and parameters of an OpenAPI document."""
+    """Yields the names of all properties and parameters of a contract."""
     if isinstance(node, list):
         for each in node:
             yield from _properties(each)

@@ -8,6 +8,7 @@ SIGTERM and SIGINT end it, with status 0. The flags of toxiproxy-server mean the
 import argparse
 import asyncio
 import errno
+import math
 import os
 import signal
 import sys
@@ -27,6 +28,7 @@ from holdfast.chaos.relay.toxic import ApiError
 from holdfast.chaos.relay.udp import IDLE
 
 HOST, PORT = "localhost", 8474
+LAST_PORT = 65_535
 FORM = "NAME,LISTEN,UPSTREAM"
 
 
@@ -127,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--host", "-host", default=HOST, help=f"where the API listens ({HOST})")
-    add("--port", "-port", type=int, default=PORT, help=f"its port ({PORT}; 0: any)")
+    add("--port", "-port", type=_port, default=PORT, help=f"its port ({PORT}; 0: any)")
     add("--config", "-config", type=Path, metavar="FILE", help="proxies to begin with: a JSON array as for /populate")
     add("--seed", "-seed", type=int, default=0, metavar="N", help="seed of all draws: same calls, same draws (0)")
     add("--proxy-metrics", "-proxy-metrics", action="store_true", help="bytes of each proxy on /metrics")
@@ -138,12 +140,29 @@ def _parser() -> argparse.ArgumentParser:
         add(f"--{protocol}", action="append", default=[], type=_proxy(protocol), metavar=FORM, help=text)
     add(
         "--udp-idle",
-        type=float,
+        type=_silence,
         default=IDLE,
         metavar="SECONDS",
         help=f"forget a UDP flow after this much silence ({IDLE:g})",
     )
     return parser
+
+
+def _port(text: str) -> int:
+    """Reads a port; one above the last would be cut to 16 bits without a word."""
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; write 0 to {LAST_PORT}")
+    return int(text)
+
+
+def _silence(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds above 0")
+    return seconds
 
 
 def _proxy(protocol: str) -> Callable[[str], Wanted]:

@@ -8,7 +8,7 @@ from holdfast.check.finding import expect
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import place, queued
+from holdfast.conformance.admission.wire import place
 
 
 @dataclass(frozen=True)
@@ -40,4 +40,4 @@ async def bystanders(admission: Admission) -> AsyncIterator[Bystanders]:
     yield present
     await present.unharmed()
     with admission.arranging("AD-POLL-01"):
-        expect(await arena.connect(await admission.character()), queued(position=1), why="control: a valid attempt")
+        await arena.queues(await admission.character(), position=1, why="control: a valid attempt")

@@ -12,19 +12,19 @@ that have to outlast a long check.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from holdfast.check.finding import Absent, Inconclusive, expect
+from holdfast.check.finding import Absent, Inconclusive, NotObservable, expect
 from holdfast.check.timeline import Moment
 from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.limiter import in_one_window
 from holdfast.conformance.admission.sockets import NoSocket, Socket
 from holdfast.conformance.admission.wire import Answer
-from holdfast.conformance.shared.wire import Request, status
+from holdfast.conformance.shared.wire import Request
 
 if TYPE_CHECKING:
     from holdfast.conformance.admission.client import Admission
@@ -137,6 +137,15 @@ class Instance:
             expect(answer, wire.queued(), why="an attempt on a full instance")
         return answer
 
+    async def queues(
+        self, character: Character, *, position: int, depth: int | None = None, node: str | None = None, why: str = ""
+    ) -> Answer:
+        """Connects to a full instance and judges the place that it gives; letting in is for the row about slots."""
+        answer = await self.connect(character, node=node)
+        with self._arranging("AD-ADMIT-02") if answer.outcome == "success" else nullcontext():
+            expect(answer, wire.queued(position, depth), why=why)
+        return answer
+
     async def _attempt(self, character: Character, node: str | None) -> Answer:
         return _in_time(await self.admission.patiently(lambda: self.connect(character, node=node)))
 
@@ -181,14 +190,14 @@ class Instance:
         """Leaves; raises unless the session has ended."""
         answer = await self.admission.patiently(lambda: self.leave(session, character, node=node))
         with self._arranging("AD-RECON-09"):
-            expect(answer, status(200), why="a leave")
+            expect(answer, wire.done(), why="a leave")
         return answer
 
     async def withdraw(self, character: Character, *, node: str | None = None) -> Answer:
         """Leaves the queue; raises unless the place was given up."""
         answer = await self.admission.patiently(lambda: self.unqueue(character, node=node))
         with self._arranging("AD-QUEUE-08"):
-            expect(answer, status(200), why="a leave of the queue")
+            expect(answer, wire.done(), why="a leave of the queue")
         return answer
 
     async def offer(self, character: Character, *, node: str | None = None) -> str:
@@ -214,7 +223,10 @@ class Instance:
         self, offer: str, character: Character, *, node: str | None = None, as_user: User | None = None
     ) -> Answer:
         self.admission.features.require("cancel_replacement")
-        return await self.admission.call(wire.cancel(self.id, offer), as_user or character.user, node=node)
+        answer = await self.admission.call(wire.cancel(self.id, offer), as_user or character.user, node=node)
+        if answer.status in (404, 405, 501) and answer.outcome is None:
+            raise NotObservable("a call that cancels a replacement", "[dialect] cancel_replacement = false says so")
+        return answer
 
     async def attach(
         self,

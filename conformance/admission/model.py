@@ -108,6 +108,35 @@ class Model:
         room.line.append(who)
         return self._places(who, where)
 
+    def row_of(self, who: str, where: str) -> str:
+        """Returns the row that says how this attempt is answered."""
+        room = self.rooms[where]
+        if who in self.suspended:
+            return "AD-ADMIT-07"
+        if self.home(who) is not None:
+            return "AD-ADMIT-09"
+        if who in room.waiting:
+            return "AD-QUEUE-05"
+        if room.draining:
+            return "AD-DRAIN-01"
+        return "AD-ADMIT-01" if room.free else "AD-POLL-01"
+
+    def row_of_success(self, who: str, where: str) -> str:
+        """Returns the row that is broken by a success where another answer was due, after `connect`."""
+        line = self.rooms[where].line
+        if who in line and line[0] != who:
+            return "AD-QUEUE-06"
+        return "AD-ADMIT-02" if who in line or self.home(who) is None else "AD-ADMIT-09"
+
+    def row_of_poll(self, who: str, where: str, state: str) -> str:
+        """Returns the row that is broken by a poll that shows something else than the model."""
+        room = self.rooms[where]
+        if who in room.waiting:
+            return "AD-QUEUE-10" if state == "admitted" else "AD-QUEUE-01"
+        if who in room.inside:
+            return "AD-ADMIT-09"
+        return "AD-QUEUE-12" if who in room.passed_over or state == "admitted" else "AD-POLL-01"
+
     def leave(self, who: str) -> list[str]:
         """Ends its session; returns who is promoted."""
         room = self.rooms[self.home(who) or ""]

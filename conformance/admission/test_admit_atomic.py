@@ -10,7 +10,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.keys import Keys
-from holdfast.conformance.admission.wire import UUID, refused
+from holdfast.conformance.admission.values import UUID
+from holdfast.conformance.admission.wire import refused
 from holdfast.conformance.shared.monitor import atomic_groups
 
 STATE = ("session:*", "queue:*")

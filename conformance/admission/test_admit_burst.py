@@ -1,15 +1,16 @@
 """Capacity and queue cap while many connect at once (seed §11 Atomic Admission, Risks)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, demand
+from holdfast.check.finding import demand
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Held, Instance, outcomes, tally
+from holdfast.conformance.admission.client import Admission, Held, Instance
+from holdfast.conformance.admission.crowds import exactly
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import served
-from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.admission.wire import Answer, done
 
 PLACES = 10
 BURST = 200
@@ -27,7 +28,7 @@ async def test_a_burst_gets_exactly_the_free_slots(admission: Admission, T: Spec
 async def test_a_burst_over_three_nodes_gets_exactly_the_free_slots(admission: Admission, T: SpecTime) -> None:
     for _ in range(ROUNDS):
         arena = await admission.instance(capacity=PLACES)
-        _exactly(await _connect_all(admission, arena, 2 * PLACES), {"success": PLACES, "queued": PLACES})
+        exactly(await _connect_all(admission, arena, 2 * PLACES), {"success": PLACES, "queued": PLACES})
     await _burst_on_free_slots(admission, T, admission.nodes)
 
 
@@ -77,7 +78,7 @@ async def _burst_on_free_slots(admission: Admission, T: SpecTime, nodes: Sequenc
     arena = await admission.instance(capacity=PLACES)
     waiting = min(BURST - PLACES, T.count("queue_cap"))
     answers = await _connect_all(admission, arena, PLACES + waiting, nodes)
-    _exactly(answers, {"success": PLACES, "queued": waiting})
+    exactly(answers, {"success": PLACES, "queued": waiting})
 
 
 async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[str]) -> None:
@@ -86,20 +87,20 @@ async def _burst_at_the_cap(admission: Admission, T: SpecTime, nodes: Sequence[s
     await arena.crowd(T.count("queue_cap") - PLACES)
     people = await admission.characters(AT_THE_CAP)
     answers = await _connect_each(admission, arena, people, nodes)
-    _exactly(answers, {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
+    exactly(answers, {"queued": PLACES, "QUEUE_FULL": AT_THE_CAP - PLACES})
     for _ in range(ROUNDS):
         if not await _leave_the_queue(arena, people, answers):
             return
         people = people[: 2 * PLACES]
         answers = await _connect_each(admission, arena, people, nodes)
-        _exactly(answers, {"queued": PLACES, "QUEUE_FULL": PLACES})
+        exactly(answers, {"queued": PLACES, "QUEUE_FULL": PLACES})
 
 
 async def _leave_the_queue(arena: Instance, people: Sequence[Character], answers: Sequence[Answer]) -> bool:
     """Takes those who were queued out of the line; returns whether all went. Another row judges leaving itself."""
     queued = [character for character, answer in zip(people, answers, strict=True) if answer.outcome == "queued"]
     left = await arena.admission.parallel([lambda c=c: arena.unqueue(c) for c in queued])  # type: ignore[misc]  # lambda default
-    return all(answer.status == 200 for answer in left)
+    return all(done().matches(answer) for answer in left)
 
 
 async def _lower_and_connect(admission: Admission, changed: str, asked: Sequence[str]) -> None:
@@ -109,24 +110,9 @@ async def _lower_and_connect(admission: Admission, changed: str, asked: Sequence
     await arena.put(capacity=6, node=changed)
 
     answers = await _connect_all(admission, arena, AT_THE_CAP, asked)
-    _exactly(answers, {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
+    exactly(answers, {"success": 1, "queued": AT_THE_CAP - 1}, why="one slot is left of the lowered capacity")
     for held in inside:
         await served(held.socket, "a session that was inside before")
-
-
-def _exactly(answers: Sequence[Answer], legal: Mapping[str, int], why: str = "") -> None:
-    """Compares the outcomes. A timeout is a legal answer of a busy target: it may explain too few, never too many.
-
-    So may an idle connection that was closed as we wrote, so that there is no answer at all.
-    """
-    seen = outcomes(answers)
-    decided = outcomes([answer for answer in answers if answer.answered and answer.outcome != "timeout"])
-    late = len(answers) - sum(decided.values())
-    if late and all(count <= legal.get(name, 0) for name, count in decided.items()):
-        raise Inconclusive(f"{late} of {len(answers)} attempts at once ended as timeout, or without an answer")
-    too_many = any(seen.get(name, 0) > legal.get(name, 0) for name in ("success", "queued"))
-    demand(not too_many, tally(legal), tally(seen), why, unsafe=True)
-    demand(seen == legal, tally(legal), tally(seen), why)
 
 
 async def _connect_all(

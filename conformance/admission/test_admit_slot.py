@@ -8,7 +8,8 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import UUID, Answer, queued, refused, same_id, success
+from holdfast.conformance.admission.values import UUID, same_id
+from holdfast.conformance.admission.wire import Answer, queued, refused, success
 
 PLACES = 3
 

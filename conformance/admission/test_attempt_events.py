@@ -13,7 +13,8 @@ from holdfast.conformance.admission.client import Admission, Instance, outcomes,
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.limiter import expect_locked
-from holdfast.conformance.admission.wire import Answer, epoch_ms, refused, whole
+from holdfast.conformance.admission.values import epoch_ms, whole
+from holdfast.conformance.admission.wire import Answer, refused
 from holdfast.conformance.shared.wire import moment
 
 ATTEMPT = "connection.attempt"

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.check.bridge import Call, in_thread
 from holdfast.check.finding import Finding, Inconclusive, NotApplicable
-from holdfast.check.generated import Round, fuzz
+from holdfast.check.generated import Round, answered, fuzz
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission import wire
@@ -49,7 +49,8 @@ def _fuzz(call: Call, admission: Admission, arena: Instance, tag: str) -> None:
 
         def ask(case: Any, caller: Callable[[], dict[str, str]]) -> Any:
             call(asyncio.sleep(0))  # ends the thread with its check
-            response = case.call(base_url=admission.url(), session=session, headers=caller())
+            url, within, headers = admission.url(), admission.answer_timeout, caller()
+            response = answered(lambda: case.call(base_url=url, session=session, headers=headers, timeout=within))
             if response.status_code >= 500 and "Retry-After" not in response.headers:
                 raise Finding(["no server error"], f"{response.status_code}, for {case.as_curl_command()[:500]}")
             return response

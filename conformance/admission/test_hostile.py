@@ -5,9 +5,10 @@ declare the whole contract (`[dialect] openapi`). Neither the document nor upstr
 with any status that blames the client. Nor does either limit the length of a body or of an id.
 """
 
+import contextlib
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from holdfast.conformance.admission.client import ADMIN_HEADER, Admission, Insta
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import (
+    Answer,
     client_error,
     coded,
     cut_off,
@@ -93,10 +95,16 @@ class Trial:
         return f"{self.method} {self.path[:80]} with {body}, {len(self.body)} bytes"
 
 
-async def _try_all(admission: Admission, trials: Iterable[Trial], *legal: Any) -> None:
+async def _try_all(
+    admission: Admission, trials: Iterable[Trial], *legal: Any, row_of: Callable[[Answer], str] | None = None
+) -> None:
+    """Sends all of them; each has to get a legal answer. `row_of` tells which row an answer speaks of."""
+
     async def attempt(trial: Trial) -> None:
         request = raw_http.request(trial.method, trial.path, trial.headers, trial.body)
-        expect(await rawtcp.exchange(admission, [request]), *legal, why=trial.describe())
+        answer = await rawtcp.exchange(admission, [request])
+        with admission.context.about(row_of(answer)) if row_of else contextlib.nullcontext():
+            expect(answer, *legal, why=trial.describe())
 
     await admission.parallel([functools.partial(attempt, trial) for trial in trials], at_once=8)
 
@@ -134,8 +142,12 @@ def _attempts_without_subject(admission: Admission, arena: Instance) -> list[Tri
 @verifies("AD-ADMIT-05")
 @verifies("AD-ADMIT-06", waits=WORK)
 async def test_a_body_without_a_character_in_it_gets_a_code(admission: Admission) -> None:
+    def row_of(answer: Answer) -> str:
+        return "AD-ADMIT-06" if answer.given("sessionId", "position") else "AD-ADMIT-05"
+
     async with bystanders(admission) as present:
-        await _try_all(admission, _attempts_without_subject(admission, present.arena), *_unreadable(admission))
+        trials = _attempts_without_subject(admission, present.arena)
+        await _try_all(admission, trials, *_unreadable(admission), row_of=row_of)
 
 
 @verifies("AD-ADMIT-05")

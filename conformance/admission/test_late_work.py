@@ -13,8 +13,7 @@ from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.faults import during_stall, in_time, redis_cut, service_back, stalled
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.keys import Keys
-from holdfast.conformance.admission.wire import Answer, place, queued, refused, success, timed_out, unavailable
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.admission.wire import Answer, done, place, queued, refused, success, timed_out, unavailable
 
 # Redis runs late work either after the stall, or at once with only the answer late.
 BOTH_DIRECTIONS = pytest.mark.parametrize("direction", ["both", "down"])
@@ -95,7 +94,7 @@ async def test_a_timed_out_reconnect_or_replacement_changes_nothing(
     expect(answer, success(session.session_id), why="the presented token stays usable")
     await socket.beat("its old session runs on")
     expect(await arena.connect(running), refused("ALREADY_IN_SESSION"), why="its old session runs on")
-    expect(await arena.leave(old.session_id, running), status(200), why="its session has the old id")
+    expect(await arena.leave(old.session_id, running), done(), why="its session has the old id")
 
 
 @BOTH_DIRECTIONS
@@ -187,7 +186,7 @@ async def _has_only(arena: Instance, held: Held) -> None:
         again = await arena.connect(held.character, node=node)
         expect(again, refused("ALREADY_IN_SESSION"), why=f"it has its one session, asked through {node}")
     left = await arena.leave(held.answer.session_id, held.character)
-    expect(left, status(200), why="the session is the one that it was told of")
+    expect(left, done(), why="the session is the one that it was told of")
     expect(await arena.connect(held.character), success(), why="after the leave nothing of it is left")
 
 

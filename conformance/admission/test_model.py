@@ -1,9 +1,14 @@
-"""Random sequences of calls against the model: after each step the target's state follows its rules."""
+"""Random sequences of calls against the model: after each step the target's state follows its rules.
+
+Each judgement names its row, and what is found is about that row alone: a target whose full instance queues nobody has
+not let anybody overtake. Where this check does not verify the row, its own rows are undecided.
+"""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import hypothesis
@@ -17,7 +22,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.model import Model, Room
-from holdfast.conformance.admission.wire import Answer, success
+from holdfast.conformance.admission.wire import Answer, done, success
 from holdfast.conformance.shared.wire import status
 
 EXAMPLES, STEPS = 15, 20
@@ -41,7 +46,8 @@ async def test_any_sequence_of_calls_leaves_queue_and_sessions_as_the_rules_say(
         if search.found is None:
             raise
     if search.found:
-        raise search.found
+        with admission.context.about(search.row):
+            raise search.found
     if search.steps < ENOUGH_STEPS:
         raise Inconclusive(f"time for {search.steps} steps only, {ENOUGH_STEPS} are needed")
 
@@ -51,14 +57,14 @@ class EnoughError(Exception):
 
 
 class Search:
-    """Tries the examples of one check within a time budget; keeps the shortest sequence that broke a rule."""
+    """Tries the examples of one check within a time budget; keeps the shortest that broke a rule, and its row."""
 
     def __init__(self, admission: Admission, T: SpecTime) -> None:
         self.admission = admission
         self.T = T
         self.steps = 0
         self.found: Finding | None = None
-        self._length = 0
+        self.row, self._length = "", 0
         self._started = time.monotonic()
         self._found_at = 0.0
 
@@ -86,15 +92,13 @@ class Search:
         if not (shrinking if self.found else searching):
             raise EnoughError
 
-    def record(self, story: list[str], failure: AssertionError) -> None:
+    def record(self, story: list[str], failure: AssertionError, row: str) -> None:
         self._found_at = self._found_at or time.monotonic()
         if self.found is None or len(story) <= self._length:
             broken = failure if isinstance(failure, Finding) else Finding(["the rules kept"], str(failure))
             why = f"{broken.why}; " if broken.why else ""
-            self.found, self._length = (
-                Finding(broken.expected, broken.seen, f"{why}after: {'; '.join(story)}"),
-                len(story),
-            )
+            self.found = Finding(broken.expected, broken.seen, f"{why}after: {'; '.join(story)}", late=broken.late)
+            self.row, self._length = row, len(story)
 
 
 class Play:
@@ -110,6 +114,13 @@ class Play:
         self._story: list[str] = []
         self._started = time.monotonic()
         self._broken = False
+        self._row = ""
+
+    @contextmanager
+    def _of(self, row: str) -> Iterator[None]:
+        """Put around a judgement of this row."""
+        self._row = row
+        yield
 
     @classmethod
     async def begin(cls, search: Search) -> "Play":
@@ -135,7 +146,7 @@ class Play:
                 raise Inconclusive(
                     "the machine is too slow: sessions without sockets may have become stale"
                 ) from failure
-            self._search.record(self._story, failure)
+            self._search.record(self._story, failure, self._row)
             raise
 
     def waiting(self) -> list[str]:
@@ -144,8 +155,7 @@ class Play:
     def inside(self) -> list[str]:
         return [who for who in PEOPLE if self.model.home(who) and not self.model.in_limbo(who)]
 
-    def replaceable(self) -> list[str]:
-        """Returns who may replace their session; nobody on a draining instance."""
+    def replaceable(self) -> list[str]:  # on a draining instance nobody may replace a session
         return [who for who in self.inside() if not self.model.rooms[self.model.home(who) or ""].draining]
 
     def rivals(self, leaver: str) -> list[str]:
@@ -161,13 +171,14 @@ class Play:
         return [who for who in PEOPLE if who not in barred and model.post(who) in here]
 
     async def connect(self, who: str, where: str) -> None:
-        limbo = set(self.model.limbo())
+        limbo, row = set(self.model.limbo()), self.model.row_of(who, where)
         legal = self.model.connect(who, where)
         if not self._may_be_refused(who, legal[0].outcome):
             return
         answer = await self._arenas[where].connect(self._people[who])
         self._tell(f"{who} connects to {where}: {_said(answer)}")
-        expect(answer, *legal)
+        with self._of(self.model.row_of_success(who, where) if answer.outcome == "success" else row):
+            expect(answer, *legal)
         self._note_session(who, answer)
         await self._compare(limbo, [], who)
 
@@ -185,9 +196,10 @@ class Play:
         connecting = self._arenas[where].connect(self._people[who])
         left, answer = await asyncio.gather(self._leave(leaver, where), connecting)
         self._tell(f"{leaver} leaves {where} while {who} connects: {_said(answer)}")
-        with self._search.admission.arranging("AD-RECON-09"):
-            expect(left, status(200))
-        expect(answer, *legal)
+        with self._of("AD-RECON-09"):
+            expect(left, done())
+        with self._of("AD-QUEUE-06"):
+            expect(answer, *legal)
         self._note_session(who, answer)
         answered = [who] if answer.outcome == "success" else []
         await self._compare(limbo, [other for other in promoted if other not in answered], leaver, who)
@@ -196,7 +208,8 @@ class Play:
         limbo, where = set(self.model.limbo()), self.model.post(who) or ""
         self.model.unqueue(who)
         self._tell(f"{who} leaves the queue of {where}")
-        await self._arenas[where].withdraw(self._people[who])
+        with self._of("AD-QUEUE-08"):
+            await self._arenas[where].withdraw(self._people[who])
         await self._compare(limbo, [], who)
 
     async def replace(self, who: str) -> None:
@@ -208,12 +221,13 @@ class Play:
             return
         refusal = await arena.connect(character)
         self._tell(f"{who} connects to {where} again: {_said(refusal)}")
-        expect(refusal, *legal)
+        with self._of("AD-ADMIT-09"):
+            expect(refusal, *legal)
         if not refusal.offer:
             return
         answer = await arena.connect(character, replace=refusal.offer)
         self._tell(f"{who} replaces its session on {where}: {_said(answer)}")
-        with self._search.admission.arranging("AD-REPL-02"):
+        with self._of("AD-REPL-02"):
             expect(answer, success())
         self._note_session(who, answer)
         await self._compare(set(self.model.limbo()), [], who)
@@ -252,15 +266,18 @@ class Play:
         """Waits for the promotions, then polls those who wait and those involved, and compares with the model."""
         for who in promoted:
             home = self._arenas[self.model.home(who) or ""]
-            answer, _ = await home.admitted(self._people[who], within=self._search.T.promote_never)
+            with self._of("AD-QUEUE-10"):
+                answer, _ = await home.admitted(self._people[who], within=self._search.T.promote_never)
             self._sessions[who] = answer.session_id
         for who, where in limbo - set(self.model.limbo()):
-            await self._gone(who, where)
+            with self._of("AD-QUEUE-12"):
+                await self._gone(who, where)
         rooms = self.model.rooms.items()
         watched = sorted({(who, where) for where, room in rooms for who in (*room.line, *involved)})
         polls = [self._arenas[where].status(self._people[who]) for who, where in watched]
         for (who, where), poll in zip(watched, await asyncio.gather(*polls), strict=True):
-            self._judge(who, where, poll)
+            with self._of(self.model.row_of_poll(who, where, poll.state)):
+                self._judge(who, where, poll)
 
     async def _gone(self, who: str, where: str) -> None:
         async def look() -> bool:
@@ -295,8 +312,8 @@ class Play:
             self._sessions[who] = answer.session_id
 
     async def _leaves(self, who: str, where: str) -> None:
-        with self._search.admission.arranging("AD-RECON-09"):
-            expect(await self._leave(who, where), status(200))
+        with self._of("AD-RECON-09"):
+            expect(await self._leave(who, where), done())
 
     async def _leave(self, who: str, where: str) -> Answer:
         return await self._arenas[where].leave(self._sessions[who], self._people[who])

@@ -8,7 +8,8 @@ from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of, turned_down
-from holdfast.conformance.admission.wire import place, queued, refused, same_id, success, turned_away
+from holdfast.conformance.admission.values import same_id
+from holdfast.conformance.admission.wire import done, place, refused, success, turned_away
 from holdfast.conformance.shared.monitor import Command
 from holdfast.conformance.shared.wire import Request, status
 
@@ -32,7 +33,7 @@ async def test_connecting_a_foreign_character_is_refused_and_changes_nothing(adm
     gone = await admission.lose(socket)
     expect(await free.reclaim(inside, session.token, gone=gone), success(session.session_id), why="the owner's token")
     expect(await free.connect(idle), success(), why="the owner may")
-    expect(await full.connect(idle_before_full), queued(position=1), why="the owner may")
+    await full.queues(idle_before_full, position=1, why="the owner may")
 
 
 async def _try_as_strangers(admission: Admission, places: Iterable[tuple[Instance, Character]]) -> None:
@@ -132,9 +133,9 @@ async def test_nobody_else_ends_a_session_leaves_a_queue_or_cancels_an_offer(adm
     expect(await arena.status(waiting), place(0), why="the place in line after strangers tried to give it up")
     replaced = await arena.connect(inside, replace=offer)
     expect(replaced, success(), why="the offer after strangers tried to cancel it")
-    expect(await arena.unqueue(waiting), status(200), why="control: the owner may")
+    expect(await arena.unqueue(waiting), done(), why="control: the owner may")
     expect(await arena.status(waiting), status(404))
-    expect(await arena.leave(replaced.session_id, inside), status(200), why="control: the owner may")
+    expect(await arena.leave(replaced.session_id, inside), done(), why="control: the owner may")
 
 
 async def _turned_away(admission: Admission, request: Request, stranger: User | None) -> None:

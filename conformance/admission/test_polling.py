@@ -14,7 +14,8 @@ from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.limiter import owner_of_count
 from holdfast.conformance.admission.sockets import Frame
-from holdfast.conformance.admission.wire import UUID, Answer, place, queued, same_id, whole
+from holdfast.conformance.admission.values import UUID, same_id, whole
+from holdfast.conformance.admission.wire import Answer, place, queued
 from holdfast.conformance.shared.wire import moment, status
 
 POLLS = 13
@@ -27,8 +28,7 @@ async def test_a_full_instance_tells_the_position_at_once_and_by_poll(admission:
     arena = await admission.instance(capacity=1)
     await arena.hold()
     first = await admission.character()
-    answer = await arena.connect(first)
-    expect(answer, queued(position=0))
+    answer = await arena.queues(first, position=0)
     none_of(answer.given("sessionId"), "session in a queued answer")
     _shows(await arena.status(first), position=0, depth=1)
 

@@ -10,7 +10,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import Answer, place, same_id
+from holdfast.conformance.admission.values import same_id
+from holdfast.conformance.admission.wire import Answer, place
 
 PLACES, LINE = 5, 100
 KILLS = 10

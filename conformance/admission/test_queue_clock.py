@@ -3,10 +3,10 @@
 from holdfast.check.finding import demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission import wire
+from holdfast.conformance.admission import values, wire
 from holdfast.conformance.admission.client import Admission, Held, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, locked, queued, success
+from holdfast.conformance.admission.wire import Answer, locked, success
 from holdfast.conformance.shared.wire import moment
 
 
@@ -43,7 +43,7 @@ async def test_scores_are_redis_time(admission: Admission, T: SpecTime) -> None:
         score = await keys.ask("ZSCORE", keys.name("queue_pending", arena.id), character.id)
         with admission.arranging("AD-QUEUE-01"):
             demand(score is not None, "the waiting character in queue:pending", "it is no member")
-        enqueued = float(score) / wire.unit(float(score))
+        enqueued = float(score) / values.unit(float(score))
         apart = max(before - enqueued, enqueued - after)
         demand(apart <= T.wait_tolerance, "a score that is Redis time at the enqueue", f"{apart:.3f} s away from it")
 
@@ -112,10 +112,10 @@ async def test_a_newcomer_stands_last_even_after_the_clock_stepped_back(admissio
     with admission.arranging("AD-QUEUE-01"):
         demand(stored is not None, "the waiting character in queue:pending", "it is no member")
     score = float(stored)
-    await keys.ask("ZADD", name, "XX", f"{score + T.scaled(60) * wire.unit(score):.0f}", line[-1].id)
+    await keys.ask("ZADD", name, "XX", f"{score + T.scaled(60) * values.unit(score):.0f}", line[-1].id)
 
     for place, newcomer in enumerate(newcomers, len(line)):
-        expect(await arena.connect(newcomer), queued(position=place))
+        await arena.queues(newcomer, position=place)
     for place, character in enumerate((*line, *newcomers)):
         expect(await arena.status(character), wire.place(place), why="place in line after the step back")
 
@@ -131,5 +131,5 @@ async def _two_waiting(admission: Admission) -> tuple[Instance, list[Character],
     held = await arena.hold(node=admission.nodes[1])
     line = await admission.characters(2)
     for place, (character, node) in enumerate(zip(line, admission.nodes, strict=False)):
-        expect(await arena.connect(character, node=node), queued(position=place))
+        await arena.queues(character, position=place, node=node)
     return arena, line, held

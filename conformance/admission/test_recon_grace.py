@@ -11,8 +11,9 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import served
-from holdfast.conformance.admission.wire import Answer, epoch_ms, place, queued, refused, same_id, success
-from holdfast.conformance.shared.wire import moment, status
+from holdfast.conformance.admission.values import epoch_ms, same_id
+from holdfast.conformance.admission.wire import Answer, done, place, queued, refused, success
+from holdfast.conformance.shared.wire import moment
 
 GOING_AWAY = 1001
 
@@ -123,7 +124,7 @@ async def test_a_leave_frees_slot_and_character_and_voids_the_token(admission: A
     arena, leaver = await admission.instance(capacity=1), await admission.character()
     session, _ = await arena.join(leaver)
     left = await arena.leave(session.session_id, leaver)
-    expect(left, status(200))
+    expect(left, done())
 
     expect(await arena.connect(leaver, token=session.token), refused(), why="the token of a session that was left")
     again, seen = await _enters_again(arena, leaver, T)

@@ -11,7 +11,8 @@ from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import served
 from holdfast.conformance.admission.sockets import Socket
-from holdfast.conformance.admission.wire import Answer, refused, same_id, success, timed_out
+from holdfast.conformance.admission.values import same_id
+from holdfast.conformance.admission.wire import Answer, refused, success, timed_out
 
 CROWD = 50
 # More misses than these miss the row. Each miss, and each drop for which the suite was late, needs another wave.

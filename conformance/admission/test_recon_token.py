@@ -4,14 +4,16 @@ import itertools
 import uuid
 from functools import partial
 
-from holdfast.check.finding import Finding, Unsafe, demand, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.crowds import one_success
 from holdfast.conformance.admission.identities import Character
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import UUID4, Answer, client_error, epoch_ms, refused, same_id, success
+from holdfast.conformance.admission.values import UUID4, epoch_ms, same_id
+from holdfast.conformance.admission.wire import Answer, client_error, refused, success
 from holdfast.conformance.shared.wire import moment
 
 Admitted = tuple[Character, Answer]
@@ -247,8 +249,5 @@ async def _one_of_many(admission: Admission, T: SpecTime, nodes: list[str]) -> N
     rivals = [partial(arena.connect, character, token=session.token, node=node) for node in chosen]
     answers = await admission.burst(rivals, nodes=nodes)
 
-    winners = [answer for answer in answers if answer.outcome == "success"]
-    if len(winners) > 1:
-        raise Unsafe(["one success"], tally(outcomes(answers)), f"{RIVALS} presentations of one token")
-    demand(winners, "one success", tally(outcomes(answers)), f"{RIVALS} presentations of one token")
-    expect(winners[0], success(session.session_id))
+    winner = one_success(answers, f"{RIVALS} presentations of one token", refusals=None)
+    expect(winner, success(session.session_id))

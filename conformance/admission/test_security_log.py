@@ -10,7 +10,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character, User
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import UUID, Answer, refused, success
+from holdfast.conformance.admission.values import UUID
+from holdfast.conformance.admission.wire import Answer, refused, success
 from holdfast.conformance.shared.wire import moment
 
 

@@ -10,7 +10,8 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance, tally
 from holdfast.conformance.admission.judging import none_of
-from holdfast.conformance.admission.wire import Answer, refused, same_id
+from holdfast.conformance.admission.values import same_id
+from holdfast.conformance.admission.wire import Answer, refused
 from holdfast.conformance.shared.wire import moment
 
 REASONS = frozenset({"user", "network", "replace", "grace_expired"})

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from holdfast.check.finding import Inconclusive, Unsafe, demand, expect
+from holdfast.check.finding import expect
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, Instance, outcomes, tally
+from holdfast.conformance.admission.client import Admission, Instance
+from holdfast.conformance.admission.crowds import one_success
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.judging import none_of, served
+from holdfast.conformance.admission.judging import served
 from holdfast.conformance.admission.wire import Answer, refused
 
 AT_ONCE = 60
@@ -66,17 +67,8 @@ async def _one_winner(
     rivals = [partial(place.connect, character, node=node) for place, node in calls]
     answers = await admission.burst(rivals, nodes=nodes)
 
-    seen = outcomes(answers)
-    if "timeout" in seen and seen.get("success", 0) <= 1:
-        raise Inconclusive(f"{seen['timeout']} of {attempts} attempts at once ended as timeout")
-    why = f"{attempts} attempts of one character at once"
-    if seen.get("success", 0) > 1:
-        raise Unsafe(["one success"], tally(seen), why)
-    demand(seen.get("success") == 1, "one success", tally(seen), why)
-    none_of(sorted(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}), "other answer than a refusal", why)
-    return next(
-        (place, answer, character) for (place, _), answer in zip(calls, answers, strict=True) if answer.session_id
-    )
+    winner = one_success(answers, f"{attempts} attempts of one character at once")
+    return calls[answers.index(winner)][0], winner, character
 
 
 async def _is_served(arena: Instance, answer: Answer, character: Character) -> None:

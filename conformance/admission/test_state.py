@@ -8,8 +8,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, outcomes, tally
-from holdfast.conformance.admission.wire import locked, place, queued, refused, success
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.admission.wire import done, locked, place, refused, success
 from holdfast.target.deployment import Sink
 
 
@@ -81,8 +80,8 @@ async def test_the_whole_cycle_works_while_the_database_refuses(admission: Admis
     first, second = await admission.characters(2)
 
     session = await arena.admit(first)
-    expect(await arena.connect(second), queued(position=0))
-    expect(await arena.leave(session.session_id, first), status(200))
+    await arena.queues(second, position=0)
+    expect(await arena.leave(session.session_id, first), done())
     promoted, _ = await arena.admitted(second, within=T.promote_never)
     await admission.lose(await arena.attach(promoted.session_id, second))
     expect(await arena.connect(second, token=promoted.token), success(promoted.session_id))
@@ -144,7 +143,7 @@ async def test_a_full_instance_with_a_line_leaves_another_one_alone(admission: A
     line = await full.line_up(3)
 
     expect(await free.connect(first), success(), why="another instance has a free slot")
-    expect(await free.connect(second), queued(position=0), why="another instance has a line of its own")
+    await free.queues(second, position=0, why="another instance has a line of its own")
     expect(await free.status(second), place(0, 1), why="another instance has a line of its own")
     for position, character in enumerate(line):
         expect(await full.status(character), place(position, 3), why="the other line is unchanged")

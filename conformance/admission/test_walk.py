@@ -69,6 +69,8 @@ ROWS = (
     "AD-TIME-03",
     "AD-VER-01",
 )
+# Those that rules about metrics state, where nobody else is counted.
+METERED = ("AD-OBS-06", "AD-OBS-07", "AD-OBS-08", "AD-OBS-09")
 
 
 @verifies("AD-ADMIT-02", "AD-QUEUE-01", part=2)
@@ -95,15 +97,17 @@ async def test_whatever_users_and_operators_do_leaves_what_the_model_says(
     await walks.run(begin, walkers=WALKERS)
 
 
-@verifies("AD-OBS-07", waits="grace_reclaim + 2*promote_within", isolation="disruptive", nodes=2)
+@verifies("AD-ADMIT-02", "AD-OBS-04", "AD-QUEUE-01", part=2)
+@verifies("AD-STALE-04", part=4)
+@verifies(*METERED, waits="grace_reclaim + 2*promote_within", isolation="disruptive", nodes=2)
 @verifies(*ROWS, walk_steps=60, needs=["wire", "metrics", "multi_node", "control.kill", "control.restart"])
 async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
     admission: Admission, walks: Walks, T: SpecTime
 ) -> None:
-    """One walk at a time on a deployment of its own: nodes are killed and started again, gauges are exact."""
+    """One walk at a time on a deployment of its own: nodes are killed and started again, metrics are exact."""
     _leave_users_to_the_others(admission, walks)
     keys = admission.keys() if Capability.REDIS in _shown(admission) else None
-    sight = Sight(nodes=2, records=keys is not None, gauges=True, kills=True, cancels=_cancels(admission))
+    sight = Sight(nodes=2, records=keys is not None, metrics=True, kills=True, cancels=_cancels(admission))
 
     async def begin() -> Ground[State]:
         await T.until(nobody, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
@@ -132,4 +136,6 @@ def _cancels(admission: Admission) -> bool:
 
 
 def _spans(admission: Admission, T: SpecTime, sight: Sight) -> Spans:
-    return Spans.of(T, via_grace=bool(admission.features.get("stale_via_grace")), logged=sight.events)
+    return Spans.of(
+        T, via_grace=bool(admission.features.get("stale_via_grace")), logged=sight.events, counted=sight.metrics
+    )

@@ -1,19 +1,17 @@
 """The admission wire, pure: builds requests, reads replies. No sockets here, so load users share it.
 
 Names are those of the contract; `dialects` translates what other targets say. Values compare as the protocol compares
-them: a number is whole if its value is (1 and 1.0), a UUID may have letters of either case, Retry-After may be seconds
-or a date.
+them (`values`); Retry-After may be seconds or a date.
 """
 
 import email.utils
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from holdfast.check.transcript import shortened
+from holdfast.conformance.admission.values import same_id, whole
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.wire import SHOWN, Request, status_words
 
@@ -41,45 +39,11 @@ REASONS = frozenset(
         "INTERNAL_ERROR",
     }
 )
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 # What a client sends over its WebSocket now and then, to show that it is there.
 HEARTBEAT = {"type": "heartbeat"}
 SECRET_FIELDS = ("reconnectionToken", "replacementToken")
 # Headers that a row judges, and that a transcript therefore shows.
 JUDGED_HEADERS = ("Retry-After", "X-RateLimit-Remaining")
-# Seconds since 1970 are smaller than the first, milliseconds smaller than the second, microseconds larger.
-_MILLISECONDS_FROM, _MICROSECONDS_FROM = 1e11, 1e14
-
-
-def whole(value: Any) -> Any:
-    """Returns a JSON number without a fraction as int, however it was written; anything else as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def same_id(one: object, other: object) -> bool:
-    """Whether two UUIDs are the same; hex digits of either case are."""
-    return str(one).lower() == str(other).lower()
-
-
-def unit(stamp: float) -> float:
-    """Returns in what unit a time since 1970 is given, as the number of them in a second; its size shows which."""
-    if stamp > _MICROSECONDS_FROM:
-        return 1e6
-    return 1e3 if stamp > _MILLISECONDS_FROM else 1.0
-
-
-def epoch_ms(value: object) -> float | None:
-    """Returns a time in milliseconds since 1970: a number in any usual unit, or ISO 8601 text; None if it is none."""
-    try:
-        stamp = float(str(value))
-        return 1000 * stamp / unit(stamp)
-    except ValueError:
-        pass
-    try:
-        return 1000 * datetime.fromisoformat(str(value).upper()).timestamp()
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,6 +218,17 @@ class TurnedAway:
 
 
 @dataclass(frozen=True)
+class Done:
+    """A legal answer to a call that ends something: no outcome is agreed for it, so any success of HTTP is one."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and 200 <= seen.status < 300 and seen.outcome != "failed"
+
+    def describe(self) -> str:
+        return "2xx"
+
+
+@dataclass(frozen=True)
 class Place:
     """A legal answer to a poll of a waiting character."""
 
@@ -322,6 +297,10 @@ def coded() -> Coded:
 
 def turned_away() -> TurnedAway:
     return TurnedAway()
+
+
+def done() -> Done:
+    return Done()
 
 
 def place(position: int, depth: int | None = None) -> Place:

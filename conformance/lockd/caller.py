@@ -256,6 +256,10 @@ class Caller(HttpDriver[Answer]):
         stated = self.context.target.windows.get(_WINDOWS.get(request.path, ""), 0.0)
         return max(self.T.never(slowest), stated) + _TIMEOUT_EXTRA
 
+    def longest_answer(self) -> float:
+        """Returns the seconds after which no answer to any call comes any more."""
+        return max(self._answer_timeout(request) for request in (wire.leave(), wire.register("", "")))
+
     def unanswered(self, how: str, sent: float, **more: Any) -> Answer:
         return super().unanswered(how.replace("[Errno None] ", ""), sent, **more)
 

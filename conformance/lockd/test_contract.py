@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.check.bridge import Call, in_thread
 from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
-from holdfast.check.generated import Round, fuzz, https_session, json_values, try_examples
+from holdfast.check.generated import Round, answered, fuzz, https_session, json_values, try_examples
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
@@ -76,7 +76,7 @@ async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str)
     await lockd.leads(node)
     await lockd.backend_of(node)
     members, backends = await lockd.members(node), await lockd.registered(node)
-    await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=lockd.T.rm_call_max)
+    await in_thread(lambda call: _fuzz(call, lockd, node, server, tag), deadline=2 * lockd.longest_answer())
     await lockd.arrange("TC-LEAVE-01", wire.leave(lockd.dialect.guard), server, node=node)
     await lockd.leads(node)
     expect(names(await lockd.members(node)), names(members), why="members, once the generated one has left")
@@ -94,7 +94,8 @@ def _fuzz(call: Call, lockd: Lockd, node: str, server: Identity, tag: str) -> No
         def ask(case: Any, caller: str) -> Any:
             call(asyncio.sleep(0))  # ends the thread with its check
             _stay_here(case.body)
-            return case.call(base_url=lockd.url(node), session=sessions[caller], timeout=lockd.T.rm_call_max)
+            url, within = lockd.url(node), lockd.longest_answer()
+            return answered(lambda: case.call(base_url=url, session=sessions[caller], timeout=within))
 
         rounds = [Round(name, sound=sound) for name in sessions for sound in (True, False)]
         fuzz(document("lockd"), tag, rounds, seed=lockd.context.seed, count=EXAMPLES, ask=ask)
@@ -124,7 +125,7 @@ async def test_generated_json_is_refused_with_a_code_and_changes_nothing(lockd: 
         try_examples(lockd.context.seed, json_values(*FIELDS[path]), BODIES, is_refused)
 
     async with _unmoved(lockd, node):
-        await in_thread(generate, deadline=lockd.T.rm_call_max)
+        await in_thread(generate, deadline=2 * lockd.longest_answer())
 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="2*lease_settled_max + rm_listed_max")

@@ -225,14 +225,16 @@ async def test_a_single_survivor_waits_for_the_list(lockd: Lockd, survivor: str)
     for node in lockd.others(kept):
         killed = await lockd.kill(node)
     await lockd.T.sleep_until(killed, lockd.T.no_leader_from, "the last leader lease to end")
-    txn = lockd.txn()
-    answer = await lockd.call(wire.decide(txn, "commit"), node=kept)
-    expect(answer, refused("tc_unavailable"), why="a decision without a leader")
-    expect(await lockd.recorded(txn, kept), refused("txn_not_found"), why="nothing is recorded without a leader")
-    late = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=kept)
-    expect(late, refused("tc_unavailable"), why="an apply without a leader")
-    await nobody_leads(lockd, kept, killed)
-    await survivor_leads(lockd, kept, killed)
+    with lockd.context.about("TC-TXN-03"):
+        txn = lockd.txn()
+        answer = await lockd.call(wire.decide(txn, "commit"), node=kept)
+        expect(answer, refused("tc_unavailable"), why="a decision without a leader")
+        expect(await lockd.recorded(txn, kept), refused("txn_not_found"), why="nothing is recorded without a leader")
+        late = await lockd.call(wire.apply(lockd.txn(), "commit", term=leader.term), node=kept)
+        expect(late, refused("tc_unavailable"), why="an apply without a leader")
+    with lockd.context.about("TC-STEP-05"):
+        await nobody_leads(lockd, kept, killed)
+        await survivor_leads(lockd, kept, killed)
 
 
 @verifies("TC-STEP-06", isolation="quiet", nodes=1, waits="2*lease_settled_max + return_at + rejoin_max")

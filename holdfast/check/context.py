@@ -140,6 +140,23 @@ class Context:
             raise ArrangementFailed(owner, str(finding)) from finding
 
     @contextmanager
+    def about(self, row: str) -> Iterator[None]:
+        """Put around a judgement of one row, in a check that verifies several: a finding is about that row alone.
+
+        The others are then undecided, as the check has not come to its end. If the check does not verify `row` at all,
+        the judgement is part of the arrangement.
+        """
+        if all(claim.id != row for claim in self.spec.claims):
+            with self.arranging(row):
+                yield
+            return
+        try:
+            yield
+        except AssertionError:
+            self.decided = None if self.found else (row,)
+            raise
+
+    @contextmanager
     def collect(self) -> Iterator[None]:
         """Put around a judgement after which the check can safely go on: a finding fails the check only at its end.
 

@@ -92,6 +92,17 @@ def fuzz(
                 try_examples(seed, cases, count, functools.partial(ask_and_judge, each.caller))
 
 
+def answered(send: Callable[[], Any]) -> Any:
+    """Returns the response that `send` gets. Raises Finding if none comes."""
+    import requests
+
+    try:
+        return send()
+    except requests.RequestException as error:
+        how = "it took too long" if isinstance(error, requests.Timeout) else "no connection, or it was cut"
+        raise Finding(["a documented answer"], f"no answer ({how})", late=True) from error
+
+
 def https_session(tls: ssl.SSLContext) -> "requests.Session":
     """Returns a session that shows the certificate of this context and does not compare host names."""
     import requests

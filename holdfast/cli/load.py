@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
+from holdfast.cli.violations import refuse_violation
 from holdfast.load.campaign import Campaign, campaign, campaigns
 from holdfast.load.extra import LoadError, generator, require_locust
 from holdfast.run.options import RunOptions
@@ -73,6 +74,7 @@ def load(key: str, options: RunOptions, asked: Asked) -> int:
     target = options.read_target(key)
     if target.spec != key:
         raise LoadError(f"{target.name} is a target of {target.spec}, not of {key}")
+    refuse_violation(target, options.violate)
     if missing := not_there(target):
         raise LoadError(missing)
     started = datetime.now(UTC).isoformat(timespec="seconds")

@@ -15,6 +15,7 @@ from holdfast.cli.commands import EXIT_CODES, Group, UsageError, command, usage_
 from holdfast.cli.completion import ids, specs
 from holdfast.cli.options import takes
 from holdfast.cli.relay import FLAGS_ARE_ITS_OWN, relay
+from holdfast.cli.violations import as_written
 from holdfast.load.extra import LoadError
 from holdfast.reports.model import StreamError
 from holdfast.run.option_values import OptionError
@@ -134,6 +135,8 @@ def chaos(
     keys = [word for place, word in enumerate(what or []) if place == 0 or word in builtin_keys()]
     names = [word for word in what or [] if word not in keys]
     drawn = options.random or int(options.schedule is not None)
+    if drawn and names:
+        raise OptionError(f"{' '.join(names)}: --random and --schedule run storms instead of scenarios; name either")
     # Whoever runs chaos wants all of it that the target can have, so the profile is the widest.
     asked = replace(options, profile="full", scenarios=True, random=drawn)
     raise typer.Exit(run_all(keys, asked, tuple(names), as_json=as_json))
@@ -168,7 +171,7 @@ def walk(
     """Walk where no requirement looked: commands drawn over a model of the spec, everything compared after each."""
     from holdfast.cli.run import run_all
 
-    raise typer.Exit(run_all([key], replace(options, walks=True), as_json=as_json))
+    raise typer.Exit(run_all([key], replace(options, walks=True, violate=as_written(options.violate)), as_json=as_json))
 
 
 @command(app)
@@ -194,7 +197,7 @@ def load(
     master_host: Annotated[
         str, typer.Option(help="of a worker: where its master is; of a master: where it listens", metavar="HOST")
     ] = "127.0.0.1",
-    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT")] = 5557,
+    master_port: Annotated[int, typer.Option(help="the port of the master", metavar="PORT", min=1, max=65535)] = 5557,
 ) -> None:
     """Run load campaigns: requests when they are due, budgets, exact counts and rules over the whole history."""
     from holdfast.cli import load as campaigns
@@ -204,6 +207,7 @@ def load(
         return
     if worker:
         campaigns.work_for(key, master_host, master_port)
+    options = replace(options, violate=as_written(options.violate))
     asked = campaigns.Asked(tuple(campaign or ()), processes, master, master_host, master_port, trials)
     raise typer.Exit(campaigns.load(key, options, asked))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from holdfast import rooms
 from holdfast.check.walk.replay import ReplayError
+from holdfast.cli.violations import refuse_violation
 from holdfast.run.option_values import OptionError
 from holdfast.run.options import FaultEngine, RunOptions
 from holdfast.run.stream import EVENTS
@@ -29,6 +30,7 @@ def refuse_mistakes(key: str, options: RunOptions) -> None:
     target = options.read_target()
     if target.spec != key:
         raise TargetError(f"{target.file}: a target of {target.spec}, not of {key}")
+    refuse_violation(target, options.violate)
     options.selection.check(catalogue, check_names(key) if options.only else ())
     if options.last_failed:
         refuse_without_failures(options.results or Path())

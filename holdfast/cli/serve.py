@@ -1,7 +1,6 @@
 """`holdfast serve`: runs the reference servers of a spec until it is stopped, and prints a descriptor of them."""
 
 import contextlib
-import importlib
 import json
 import os
 import signal
@@ -15,12 +14,12 @@ from typing import Any
 
 from holdfast.cli.mistakes import refuse_folder
 from holdfast.cli.store_members import watched_by, who_leads
-from holdfast.reference.shared.drawn.draw import PREFIX, NoSuchMutant
+from holdfast.cli.violations import also_broken, as_written
 from holdfast.reports.text import count
 from holdfast.run.harness import Harness
 from holdfast.run.options import RunOptions, estranged
 from holdfast.run.stream import Stream
-from holdfast.spec.catalogue import CatalogueError, builtin
+from holdfast.spec.catalogue import builtin
 from holdfast.target.deployment import Deployment, Wanted
 from holdfast.target.descriptor import NodeSpec, Target, TargetError, builtin_path, load
 from holdfast.target.ready import Ready
@@ -32,10 +31,9 @@ _OURS = "# Written by holdfast serve, and removed when it ends."
 
 def serve(key: str, options: RunOptions, *, nodes: str, descriptor: Path | None) -> int:
     builtin(key)  # says which specs there are, if this is none
-    if options.violate and not options.violate.startswith(PREFIX):
-        options = replace(options, violate=options.violate.upper())
+    options = replace(options, violate=as_written(options.violate))
     target = estranged(load(builtin_path(key)).at_scale(options.time_scale), options.stranger)
-    also = _also_broken(key, options.violate) if options.violate else ()
+    also = also_broken(key, options.violate) if options.violate else ()
     target = replace(target, nodes=_with_counts(target, nodes))
     return serve_target(target, violate=options.violate, also=also, descriptor=descriptor)
 
@@ -91,24 +89,6 @@ def _write_at_once(file: Path, text: str) -> None:
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     beside.write_text(text)
     beside.replace(file)
-
-
-def _also_broken(key: str, violate: str) -> tuple[str, ...]:
-    """The other requirements that this mutant breaks as well; an unknown mutant is refused."""
-    table = importlib.import_module(f"holdfast.reference.{key}.mutants.table")
-    if violate.startswith(PREFIX):
-        try:
-            table.draw().find(violate)
-        except NoSuchMutant as error:
-            raise CatalogueError(str(error)) from error
-        return ()
-    known = table.all_mutants()
-    if violate in known:
-        also: tuple[str, ...] = known[violate].also
-        return also
-    near = [id_ for id_ in known if id_.startswith(violate.partition("/")[0])]
-    hint = f"there are {', '.join(near)}" if near else "write it as ID/n, e.g. " + next(iter(known), "AD-RATE-03/1")
-    raise CatalogueError(f"{violate}: no mutant of {key}; {hint}")
 
 
 def _with_counts(target: Target, text: str) -> tuple[NodeSpec, ...]:

@@ -44,8 +44,15 @@ def _problems(option: Option, value: Any) -> Iterator[str]:
         yield "must be above 0 and at most 1, which is the spec's own time"
     elif option.name == "profile" and value not in PROFILES:
         yield f"no such profile{nearest(value, PROFILES)}"
-    elif option.name == "redis_url" and urlsplit(value).scheme not in _REDIS:
+    elif option.name == "redis_url" and not _is_redis(value):
         yield "no URL of a Redis; write it like redis://127.0.0.1:6379"
+
+
+def _is_redis(value: str) -> bool:
+    try:
+        return urlsplit(value).scheme in _REDIS and urlsplit(value).port != 0
+    except ValueError:  # a port that is no number, or out of range
+        return False
 
 
 def _duration_problems(value: str) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """What a run is narrowed to by name (`--only`) and by level: rows, groups, parts of rows, single checks.
 
-A name may be written in any case, with `*` and `?` for what is left open, several in one word with commas:
+A name may be written in any case, with `*`, `?` and `[…]` for what is left open, several in one word with commas:
 
     XX-RATE-03      a requirement            XX-RATE-03#2    one part of it
-    XX-RATE         a group of them          XX-*-01         whatever fits
+    XX-RATE         a group of them          XX-*-0[12]      whatever fits
     test_a_token_is_used_up, or "a token is used up"         a check, by its function or its title
 
 Names of requirements go first. Of a row that is chosen by a part or by a check, the other checks are left out, and the
@@ -106,7 +106,7 @@ def unknown(name: str, catalogues: Iterable[Catalogue], checks: Iterable[str] = 
 
 def names_row(name: str, id_: str) -> bool:
     """Whether a name without a part means the row of this id: itself, its group, or a pattern of either."""
-    pattern = name.upper().replace("[", "[[]")
+    pattern = name.upper()
     return fnmatchcase(id_, pattern) or fnmatchcase(id_, f"{pattern}-*")
 
 

@@ -69,14 +69,20 @@ class MutantTable(Generic[P]):
         self._known[mutant.name] = mutant
 
     def violates(
-        self, requirement: str, number: int, sentence: str, *, also: tuple[str, ...] = ()
+        self,
+        requirement: str,
+        number: int,
+        sentence: str,
+        *,
+        lua: Mapping[str, str] | None = None,
+        also: tuple[str, ...] = (),
     ) -> Callable[[Subclass], Subclass]:
-        """Registers a subclass of a component as a mutant."""
+        """Registers a subclass of a component as a mutant; `lua` are the functions that it needs other bodies of."""
 
         def register(override: Subclass) -> Subclass:
             name, component = self._component_of(override)
-            install = partial(_install, name, override)
-            seams = partial(component_seams, override, component, self._folder)
+            install = partial(_install, name, override, lua or {})
+            seams = partial(_seams, override, component, lua or {}, self._folder)
             self.register(Mutant(requirement, number, sentence, install, seams, also))
             return override
 
@@ -177,8 +183,14 @@ class MutantTable(Generic[P]):
         raise TypeError(f"{override.__name__} is no subclass of a component; see components.py.")
 
 
-def _install(name: str, override: type[Any], components: object) -> None:
+def _install(name: str, override: type[Any], bodies: Mapping[str, str], components: object) -> None:
     setattr(components, name, override)
+    if bodies:
+        _rescript(bodies, components)
+
+
+def _seams(override: type[Any], component: type[Any], bodies: Mapping[str, str], folder: Path) -> tuple[Seam, ...]:
+    return (*component_seams(override, component, folder), *lua_seams(bodies, folder))
 
 
 def _resettle(change: SettingsChange, components: Any) -> None:

@@ -50,6 +50,20 @@ async def test_a_signal_ends_it_with_status_zero(guardian: Guardian, ports: Port
     writer.close()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--port", "99999"], "'99999' is no port; write 0 to 65535"),
+        (["--port", "-1"], "'-1' is no port"),
+        (["--udp-idle", "-4"], "'-4' is no time in seconds above 0"),
+    ],
+)
+def test_values_that_mean_nothing_are_told_in_one_line(words: list[str], told: str) -> None:
+    ended = subprocess.run([*RELAY, *words], capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 2
+    assert told in ended.stderr.splitlines()[-1]
+
+
 async def test_a_taken_port_is_told_in_one_line(guardian: Guardian, ports: PortPool) -> None:
     await guardian.attach()
     first = await RelayServer.start(guardian, "first", ports.take())

@@ -59,3 +59,21 @@ def test_a_failed_step_is_charged_to_the_row_that_owns_it(check: object, verdict
 
 def test_the_row_that_owns_the_step_fails() -> None:
     assert asyncio.run(outcome_of(arranges_in_vain, Calm(), Audit(), row=OWNER)).verdict is Verdict.FAIL
+
+
+async def judges_another_row(given: Given) -> None:
+    with given.context.about(OWNER):
+        expect(503, 200, why="the decide step")
+
+
+async def judges_its_own_row(given: Given) -> None:
+    with given.context.about("TC-LOOP-01"):
+        expect(503, 200, why="the loop")
+
+
+def test_a_judgement_of_one_row_is_about_that_row_alone() -> None:
+    own = asyncio.run(outcome_of(judges_its_own_row, Calm(), Audit()))
+    assert (own.verdict, own.decided) == (Verdict.FAIL, ("TC-LOOP-01",))
+    other = asyncio.run(outcome_of(judges_another_row, Calm(), Audit()))
+    assert (other.verdict, other.decided) == (Verdict.INCONCLUSIVE, None)
+    assert f"judged by {OWNER}" in other.reason

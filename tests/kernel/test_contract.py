@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast import rooms
 from holdfast.spec.contract import Contract, document
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -51,12 +52,20 @@ def test_each_problem_is_reported(asked: Asked, answered: Answered, expected: st
     assert problem is None if expected is None else problem is not None and expected in problem
 
 
+def test_every_documented_media_type_is_held_against_its_schema() -> None:
+    """Problem documents of RFC 9457 are JSON under a name of their own, which is the same in any case."""
+    asked, kind = Asked("POST", "/api/v3/intents"), {"Content-Type": "Application/Problem+JSON; charset=utf-8"}
+    contract = Contract("intents")
+    assert "Content-Type 'application/json'" in (contract.problem(asked, Answered(400, {})) or "")
+    assert "is a required property" in (contract.problem(asked, Answered(400, {}, kind)) or "")
+
+
 def test_paths_with_ids_find_their_template() -> None:
     status = Asked("GET", "/instances/i-1/queue/status")
     assert "418 is not among" in (Contract("admission").problem(status, Answered(418)) or "")
 
 
-@pytest.mark.parametrize("key", ["admission", "lockd"])
+@pytest.mark.parametrize("key", sorted(file.parent.name for file in rooms.folder("proto").glob("*/openapi.yaml")))
 def test_every_contract_can_be_read(key: str) -> None:
     assert document(key)["paths"]
 

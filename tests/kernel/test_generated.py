@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from holdfast.check.finding import Finding
-from holdfast.check.generated import Round, fuzz, json_values, try_examples
+from holdfast.check.generated import Round, answered, fuzz, json_values, try_examples
 
 SCHEMA = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 CONTRACT = {
@@ -98,3 +98,15 @@ def test_the_same_seed_draws_the_same_values() -> None:
     assert drawn(1) == drawn(1) != drawn(2)
     assert len(drawn(1)) <= 20
     assert any("'name'" in value for value in drawn(1))
+
+
+@pytest.mark.parametrize(
+    ("error", "how"), [(requests.ReadTimeout(), "it took too long"), (requests.ConnectionError(), "no connection")]
+)
+def test_a_request_without_an_answer_is_a_finding(error: Exception, how: str) -> None:
+    def send() -> None:
+        raise error
+
+    with pytest.raises(Finding, match=how) as found:
+        answered(send)
+    assert found.value.late

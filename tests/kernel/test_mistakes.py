@@ -26,6 +26,22 @@ MISTAKES = [
     (["run", "--nope"], "No such option: --nope; see holdfast run --help"),
     (["run", "admission", "--catalogue", "9"], "admission: the catalogue has version 1.0, not 9"),
     (["chaos", "admission", "--random", "-1"], "--random -1: must be at least 0"),
+    (
+        ["chaos", "admission", "C1", "--random", "3"],
+        "C1: --random and --schedule run storms instead of scenarios; name either",
+    ),
+    (
+        ["walk", "admission", "--violate", "ad-none/1"],
+        "AD-NONE/1: no mutant of admission; write it as ID/n, e.g. AD-ADMIT-01/1",
+    ),
+    (
+        ["walk", "admission", "--replay", "nowhere"],
+        "nowhere: can't be read (No such file or directory); name a file that a walk has written",
+    ),
+    (
+        ["run", "--redis-url", "redis://h:99999"],
+        "--redis-url redis://h:99999: no URL of a Redis; write it like redis://127.0.0.1:6379",
+    ),
     (["walk", "admission", "--steps", "0"], "--steps 0: must be at least 1"),
     (["walk", "admission", "--for", "0s"], "--for 0s: nothing fits into that"),
     (["mutants", "admission", "--sample", "0"], "--sample 0: must be at least 1"),
@@ -34,7 +50,7 @@ MISTAKES = [
     (["serve", "lockd", "--nodes", "0"], "--nodes 0: that is no node at all"),
     (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
     (["explain"], "Missing argument 'ID'; see holdfast explain --help"),
-    (["diff", "here", "there"], "here: No such file or directory"),
+    (["diff", "here", "there"], "here: there is no such file; name the folder of a run or its results.json"),
     (
         ["report", "here"],
         "here/events.jsonl: there is no such file; name the folder that a run has written its results to",

@@ -73,7 +73,7 @@ def test_without_flags_the_record_keeps_its_own_defaults(monkeypatch: pytest.Mon
 
 
 def test_chaos_asks_for_scenarios_at_the_widest_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = taken(monkeypatch, "chaos", "admission", "C3", "--engine", "toxiproxy", "--schedule", "mine.toml")
+    asked = taken(monkeypatch, "chaos", "admission", "--engine", "toxiproxy", "--schedule", "mine.toml")
     assert (asked.scenarios, asked.profile, asked.engine) == (True, "full", FaultEngine.TOXIPROXY)
     assert asked.random == 1, "a schedule is run once"
 

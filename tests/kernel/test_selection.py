@@ -33,11 +33,13 @@ def rows(*only: str) -> list[str]:
 
 @pytest.mark.parametrize("only", ["AD-RATE", "ad-rate", "AD-RATE-*", "AD-RAT?", "AD-RATE-01,ad-rate-0[23456]"])
 def test_a_group_is_meant_in_any_case_and_by_patterns(only: str) -> None:
-    if "[" in only:  # a bracket is no pattern: it belongs to the name of a check
-        with pytest.raises(PlanError, match="no requirement, group or check"):
-            rows(only)
-        return
     assert rows(only) == [f"AD-RATE-0{number}" for number in range(1, 7)]
+
+
+def test_brackets_in_the_name_of_a_check_are_no_pattern() -> None:
+    assert rows(EXTRA) == [TWO_PARTS]
+    with pytest.raises(PlanError, match="no requirement, group or check"):
+        rows("test_the_extra_part[ab]")
 
 
 def test_commas_part_names_but_not_the_parameters_of_a_check() -> None:

@@ -6,6 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import holdfast.reports
+from holdfast.check.evidence import WalkSeen
 from holdfast.reports.model import StreamError, fold_events
 from holdfast.reports.summary import outcome_line
 from holdfast.run.events import CheckWaiting, Event, LeftOut, RunFinished
@@ -217,7 +218,7 @@ def with_a_walk(own: str, walk: str, decided: list[str], **more: Any) -> dict[st
     """A row with a check of its own and a walk, both finished."""
     place = ("AD-RATE-03", 1)
     both = plan(row("AD-RATE-03", part(1, [RATE, WALK], **more)))
-    said = [finished(RATE, own, place), finished(WALK, walk, place, decided=decided)]
+    said = [finished(RATE, own, place), finished(WALK, walk, place, decided=decided, walk=WalkSeen(walks=1))]
     return folded(started(), both, *said, RunFinished(at=7.0, wall_s=7.0))
 
 
@@ -241,6 +242,16 @@ def test_a_walk_can_fail_a_row_that_it_decided_and_never_lifts_one(
 ) -> None:
     document = with_a_walk(own, walk, decided)
     assert (document["requirements"][0]["verdict"], document["summary"]["exit"]) == (verdict, code)
+
+
+def test_a_check_that_ended_with_a_finding_about_another_row_leaves_this_one_undecided() -> None:
+    claims = (("AD-RATE-03", 1), ("AD-OBS-01", 1))
+    rows = plan(row("AD-RATE-03", part(1, [RATE, STATE])))
+    said = [finished(RATE, "pass", claims[0]), finished(STATE, "fail", *claims, decided=["AD-OBS-01"], reason="two")]
+    document = folded(started(), rows, *said, RunFinished(at=7.0, wall_s=7.0))
+    [seen] = document["requirements"]
+    assert seen["verdict"] == "inconclusive"
+    assert seen["reason"] == "its check ended with a finding about AD-OBS-01: two"
 
 
 def test_a_walk_that_no_row_shows_is_told_in_the_outcome() -> None:

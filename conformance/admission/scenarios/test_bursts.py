@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Unsafe, demand, expect
+from holdfast.check.finding import expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
-from holdfast.conformance.admission.client import Admission, outcomes, tally
-from holdfast.conformance.admission.judging import none_of
+from holdfast.conformance.admission.client import Admission
+from holdfast.conformance.admission.crowds import exactly, one_success, settled
 from holdfast.conformance.admission.limiter import expect_locked
 from holdfast.conformance.admission.scenarios.bursts import burst
 from holdfast.conformance.admission.wire import place, queued, refused, success
@@ -43,11 +43,7 @@ async def test_c01_double_admit(admission: Admission, faults: Faults) -> None:
             for n in range(DOUBLE)
         ]
         answers = await burst(admission, faults, calls, "connects of one character", admission.nodes)
-    seen = outcomes(answers)
-    if seen.get("success", 0) > 1:
-        raise Unsafe(["one success"], tally(seen), f"{DOUBLE} attempts of one character")
-    demand(seen.get("success") == 1, "one success", tally(seen), f"{DOUBLE} attempts of one character")
-    none_of(sorted(seen.keys() - {"success", "ALREADY_IN_SESSION", "RATE_LIMITED"}), "other answer than a refusal")
+    one_success(answers, f"{DOUBLE} attempts of one character at once")
 
 
 @verifies("AD-ADMIT-03", part=2, isolation="quiet", busy=True, needs=FAULTS, waits="attempt_deadline + 3*recovery")
@@ -61,10 +57,7 @@ async def test_c02_oversell(admission: Admission, faults: Faults, T: SpecTime) -
         answers = await burst(admission, faults, calls, "connects for ten places", nodes)
     waiting = min(CROWD - PLACES, T.count("queue_cap"))
     fate = {"success": PLACES, "queued": waiting, "QUEUE_FULL": CROWD - PLACES - waiting}
-    seen, legal = outcomes(answers), {name: count for name, count in fate.items() if count}
-    if seen.get("success", 0) > PLACES or seen.get("queued", 0) > waiting:
-        raise Unsafe([tally(legal)], tally(seen), "what became of them")
-    expect(tally(seen), tally(legal), why="what became of them")
+    exactly(answers, fate, "what became of them")
 
 
 @verifies("AD-DRAIN-03", isolation="quiet", busy=True, needs=FAULTS, waits="3*recovery + 5*promote_within")
@@ -84,7 +77,7 @@ async def test_c13_drain_under_fire(admission: Admission, faults: Faults, T: Spe
         depth = (await arena.status(line[0])).depth
         answers = await under_way
         expect((await arena.status(line[0])).depth, depth, why="depth at the end, against that at the switch")
-    for answer in answers:
+    for answer in settled(answers):
         expect(answer, queued(), refused("DRAIN_MODE"), refused("QUEUE_FULL"))
         if answer.sent > acknowledged.received:
             expect(answer, refused("DRAIN_MODE"), why="sent after the acknowledgement")

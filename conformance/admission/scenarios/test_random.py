@@ -11,7 +11,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.faults import service_back
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import Answer, refused
+from holdfast.conformance.admission.wire import Answer, done, refused
 
 # At least these; faults of whatever else a target offers are drawn too.
 FAULTS = ("chaos.latency", "chaos.partition")
@@ -94,5 +94,5 @@ async def _enter(arena: Instance, character: Character, recorder: Recorder, node
 async def _leave(arena: Instance, character: Character, recorder: Recorder, held: Answer, node: str) -> None:
     with recorder.operation(character.id, "leave", arena.id, held.session_id) as call:
         answer = await arena.leave(held.session_id, character, node=node)
-        if answer.status == 200:
+        if done().matches(answer):
             call.ok()

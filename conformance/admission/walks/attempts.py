@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.check.walk.vocabulary import Branch, Rule
-from holdfast.conformance.admission.walks import events
+from holdfast.conformance.admission.values import UUID
+from holdfast.conformance.admission.walks import counters, events
 from holdfast.conformance.admission.walks.rules import (
     COUNTS,
     FREE,
@@ -38,7 +39,7 @@ from holdfast.conformance.admission.walks.state import (
     Session,
     State,
 )
-from holdfast.conformance.admission.wire import UUID, Answer
+from holdfast.conformance.admission.wire import Answer
 
 Branches = Iterator[Branch[State]]
 
@@ -63,6 +64,8 @@ class Attempt(Step):
             after = branch.state
             if self.spans.logged:
                 after = events.of_attempt(self.state, after, self.who, self.seen.what, by)
+            if self.spans.counted:
+                after = counters.of_attempt(after, self.seen.what, by)
             yield Branch(branch.rules, after)
 
     def _branches(self) -> Branches:
@@ -235,7 +238,8 @@ class Attempt(Step):
         else:
             row = "AD-QUEUE-06" if self.state.free(self.where) else "AD-ADMIT-02"
             queued = self.state.with_room(self.where, replace(room, line=(*room.line, self.who)))
-            yield self._waiting(queued.settled(self.at), row)
+            peak = max(self.state.peak, len(room.line) + 1) if self.spans.counted else 0
+            yield self._waiting(replace(queued.settled(self.at), peak=peak), row)
 
     def _newcomer(self) -> Branch[State]:
         answer, at = self.answer, self.at

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.check.walk.vocabulary import Branch, Rule
-from holdfast.conformance.admission.walks import events
+from holdfast.conformance.admission.walks import counters, events
 from holdfast.conformance.admission.walks.rules import Step, rule
 from holdfast.conformance.admission.walks.state import GRACE, NEW, OPEN, SILENT, Ending, Session, Span, State
 from holdfast.conformance.admission.wire import Answer, turned_away
@@ -73,7 +73,7 @@ class Call(Step):
             "sockets": self._sockets,
             "records": self._records,
             "events": self._events,
-            "gauges": self._gauges,
+            "metrics": self._metrics,
         }
         return calls[self.command.name]()
 
@@ -190,10 +190,11 @@ class Call(Step):
             session = state.session(who)
             if session is not None and session.mode == OPEN:
                 state = state.with_session(who, replace(session, mode=SILENT, since=last))
-        yield Branch((), state)
+        yield Branch((), counters.lost(state, self.seen.received))
 
     def _restart(self) -> Branches:
-        yield Branch((), replace(self.state, down=self.state.down - {self.command.get("node")}))
+        back = replace(self.state, down=self.state.down - {self.command.get("node")})
+        yield Branch((), counters.lost(back, self.seen.received))
 
     def _poll(self) -> Branches:
         answer: Answer = self.seen.what
@@ -231,16 +232,9 @@ class Call(Step):
             rules.append(Rule(ending.rows, f"{ending.who}'s old socket is closed", closed, late=True))
         yield Branch(tuple(rules), replace(self.state, endings=self.state.endings - set(late)))
 
-    def _gauges(self) -> Branches:
+    def _metrics(self) -> Branches:
         """What Prometheus is told, on a deployment where nobody else is."""
-        sessions, waiting = self.seen.what
-        inside = len(self.state.sessions)
-        lined = sum(len(room.line) for _, room in self.state.rooms)
-        rules = (
-            rule(f"{inside} sessions", sessions == inside, "AD-OBS-07"),
-            rule(f"{lined} waiting", waiting == lined, "AD-OBS-07"),
-        )
-        yield Branch(rules, self.state)
+        return counters.look(self.state, self.seen)
 
     def _events(self) -> Branches:
         return events.look(self.state, self.seen)

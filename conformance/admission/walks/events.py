@@ -5,16 +5,25 @@ state until it comes; one that comes and is not expected, or that is due and doe
 the spec leaves open whether there is a line, it is expected but not due.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Protocol
 
 from holdfast.check.walk.vocabulary import Branch, Rule, Seen
-from holdfast.conformance.admission.walks.rules import Tried, rule
+from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.state import OPEN, SILENT, Expected, State
 from holdfast.conformance.admission.wire import Answer
 
 # A line of the log: event, character, reason.
 Line = tuple[str, str, str]
+
+
+class Told(Protocol):
+    """Makes the rule about one line: one that has come, expected or not, or one that is late."""
+
+    def __call__(self, line: Line, *, expected: bool, late: bool) -> Rule: ...
+
+
 ATTEMPT, FAILED, THROTTLED = "connection.attempt", "connection.failed", "connection.throttled"
 QUEUED, ADMITTED, DISCONNECTED = "connection.queued", "connection.admitted", "connection.disconnected"
 PRESENTED, RESUMED = "connection.reconnect_attempt", "connection.reconnected"
@@ -60,22 +69,29 @@ def _outcome(who: str, answer: Answer, *, token: bool) -> Line:
 
 def look(state: State, seen: Seen) -> Iterator[Branch[State]]:
     """Yields the state without the lines that have come. `seen.what` are the lines since the last look."""
+    rules, left = settled(state, seen, seen.what, _told, is_ours=lambda each: bool(each.who))
+    yield Branch(tuple(rules), replace(state, expected=left))
+
+
+def settled(
+    state: State, seen: Seen, lines: Iterable[Line], told: Told, *, is_ours: Callable[[Expected], bool]
+) -> tuple[list[Rule], tuple[Expected, ...]]:
+    """Holds the lines that have come against those that are expected; returns the rules, and what is still expected."""
     left, rules = list(state.expected), list[Rule]()
-    for line in sorted(seen.what):
+    for line in sorted(lines):
         # What is due comes first: taken for one that is not, it would be missed later.
         found = min((each for each in left if each[:3] == line), key=lambda each: not each.due, default=None)
         if found is not None:
             left.remove(found)
-        rules.append(rule(_words(line), True, _row(line)) if found else rule(f"no {_words(line)}", False, _row(line)))
-    late = [each for each in left if each.latest < seen.sent]
-    for each in (each for each in late if each.due):
-        line = (each.event, each.who, each.reason)
-        rules.append(Rule((_row(line),), _words(line), held=False, late=True))
-    yield Branch(tuple(rules), replace(state, expected=tuple(each for each in left if each not in late)))
+        rules.append(told(line, expected=found is not None, late=False))
+    late = [each for each in left if is_ours(each) and each.latest < seen.sent]
+    rules += [told((each.event, each.who, each.reason), expected=True, late=True) for each in late if each.due]
+    return rules, tuple(each for each in left if each not in late)
 
 
-def _row(line: Line) -> str:
-    return ROWS.get(line[0], "AD-OBS-03")
+def _told(line: Line, *, expected: bool, late: bool) -> Rule:
+    words = _words(line) if expected else f"no {_words(line)}"
+    return Rule((ROWS.get(line[0], "AD-OBS-03"),), words, held=expected and not late, late=late)
 
 
 def _words(line: Line) -> str:

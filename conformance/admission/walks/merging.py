@@ -33,6 +33,7 @@ def _shape(state: State) -> Hashable:
         state.endings,
         tuple((*each[:3], each.due) for each in state.expected),
         state.down,
+        state.peak,
     )
 
 
@@ -57,6 +58,7 @@ def _widest(one: State, other: State) -> State:
             mine._replace(latest=max(mine.latest, its.latest))
             for mine, its in zip(one.expected, other.expected, strict=True)
         ),
+        uncounted=max(one.uncounted, other.uncounted),
     )
 
 

@@ -23,7 +23,8 @@ class Sight:
     nodes: int = 1
     records: bool = False
     events: bool = False
-    gauges: bool = False
+    # Counters and gauges, where nobody else is counted.
+    metrics: bool = False
     kills: bool = False
     cancels: bool = True
 
@@ -84,8 +85,8 @@ class AdmissionModel:
             for where in ROOMS:
                 if (who, where) in touched or any(_is_about(state, who, where) for state in states):
                     yield Command.of("poll", who=who, where=where)
-        if self.sight.gauges:
-            yield Command.of("gauges")
+        if self.sight.metrics:
+            yield Command.of("metrics")
 
     def situation(self, state: State, command: Command) -> str:
         return situation(state, command)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.admission.limiter import same_hint
+from holdfast.conformance.admission.values import UUID4
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import Span, State
-from holdfast.conformance.admission.wire import REASONS, UUID4, Answer
+from holdfast.conformance.admission.wire import REASONS, Answer
 
 Rows = tuple[str, ...]
 # Whether a refusal uses up one of the user's failures: it has to, it must not, or that is left open.

@@ -28,7 +28,7 @@ def describe(command: Command) -> str:
         "poll": lambda: f"{who} polls {where}",
         "sockets": lambda: "look at the sockets",
         "events": lambda: "look into the log",
-        "gauges": lambda: "look at the gauges",
+        "metrics": lambda: "look at the metrics of all nodes",
         "records": lambda: "look into Redis",
     }
     return said[command.name]()

@@ -23,12 +23,13 @@ class Spans:
     prompt_never: float
     tolerance: float
     slack: float
-    # Whether the log can be seen, and whether a silent session goes through a grace before it ends.
+    # Whether the log can be seen, whether counters are exact, and whether a silent session has a grace before it ends.
     logged: bool = False
+    counted: bool = False
     via_grace: bool = False
 
     @classmethod
-    def of(cls, T: SpecTime, *, via_grace: bool, logged: bool) -> "Spans":
+    def of(cls, T: SpecTime, *, via_grace: bool, logged: bool, counted: bool) -> "Spans":
         return cls(
             grace=T.grace,
             grace_reclaim=T.grace_reclaim,
@@ -45,5 +46,6 @@ class Spans:
             tolerance=T.deadline_slack,
             slack=T.slack,
             logged=logged,
+            counted=counted,
             via_grace=via_grace,
         )

@@ -77,7 +77,10 @@ class Ending:
 
 
 class Expected(NamedTuple):
-    """A line that the log has by `latest`; one that is not `due` may stay out."""
+    """A line that the log has by `latest`; one that is not `due` may stay out.
+
+    A counter that has to rise is expected in the same way, under its name; it is about nobody.
+    """
 
     event: str
     who: str
@@ -97,6 +100,10 @@ class State:
     endings: frozenset[Ending] = frozenset()
     expected: tuple[Expected, ...] = ()
     down: frozenset[str] = frozenset()
+    # Until when a node that died, or began anew, may have taken along what it had counted.
+    uncounted: float = 0.0
+    # The deepest line that the gauge of the peak has to show.
+    peak: int = 0
 
     def session(self, who: str) -> Session | None:
         return next((session for name, session in self.sessions if name == who), None)

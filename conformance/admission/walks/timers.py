@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from holdfast.check.walk.vocabulary import Timer
+from holdfast.conformance.admission.walks.counters import of_promotion
 from holdfast.conformance.admission.walks.events import ADMITTED, DISCONNECTED, expecting
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import GRACE, NEW, OWNERS, SILENT, Offer, Span, State
@@ -134,8 +135,10 @@ def _of_lines(state: State, spans: Spans) -> Iterator[Timer[State]]:
 
 def _promote(state: State, where: str, spans: Spans, lo: float, hi: float) -> list[State]:
     after, who = state.promoted(where, Span(lo, hi)), state.next_of(where)
-    line = (ADMITTED, who, "")
-    return [expecting(after, line, by=hi + spans.prompt_never) if spans.logged else after]
+    by = hi + spans.prompt_never
+    if spans.counted:
+        after = of_promotion(after, lo, by)
+    return [expecting(after, (ADMITTED, who, ""), by=by) if spans.logged else after]
 
 
 def _of_void_entry(state: State, who: str, where: str) -> Timer[State]:

@@ -20,6 +20,7 @@ from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.walks.calls import Attached, Called, Records, Sockets
 from holdfast.conformance.admission.walks.commands import SIBLINGS
+from holdfast.conformance.admission.walks.meters import Meters
 from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.state import CAPACITIES, NOWHERE, OWNERS, PEOPLE, ROOMS
 from holdfast.conformance.admission.wire import Answer
@@ -76,6 +77,7 @@ class AdmissionWorld:
         self._turn = 0
         self._logged: dict[str, Counter[tuple[str, str, str]]] = {who: Counter() for who in PEOPLE}
         self._down: set[str] = set()
+        self._meters = Meters(admission)
 
     @classmethod
     async def begin(
@@ -85,7 +87,10 @@ class AdmissionWorld:
         people = {who: await admission.character(users[owner]) for who, owner in OWNERS.items()}
         rooms = {where: await admission.instance(CAPACITIES[where]) for where in ROOMS}
         rooms[NOWHERE] = Instance(admission, f"no-{uuid.uuid4().hex[:12]}")
-        return cls(admission, rooms, people, nodes, keys, alone=alone)
+        world = cls(admission, rooms, people, nodes, keys, alone=alone)
+        if alone:
+            await world._meters.read(nodes)
+        return world
 
     async def close(self) -> None:
         """Drops all sockets; on a deployment of its own it also leaves nothing for the next walk to count."""
@@ -172,7 +177,7 @@ class AdmissionWorld:
             "sockets": self._sockets,
             "records": self._records,
             "events": self._events,
-            "gauges": self._gauges,
+            "metrics": self._metrics,
         }
         if command.get("node") and self.relation(command) != NO_NODE and not command.get("by"):
             self._notes[command.get("who")].node = command.get("node")
@@ -319,7 +324,8 @@ class AdmissionWorld:
         node = self._node(command)
         back = await self._admission.restart(node)
         self._down.discard(node)
-        return Seen(back.lo, back.hi, None, "ready")
+        await self._meters.read([node])
+        return Seen(back.lo, time.monotonic(), None, "ready")
 
     async def _poll(self, command: Command) -> Seen:
         who = command.get("who")
@@ -327,12 +333,8 @@ class AdmissionWorld:
         self._notes[who].told(answer, command.get("where"))
         return _seen(answer, answer)
 
-    async def _gauges(self, command: Command) -> Seen:
-        """Reads the two gauges of any node: all of them show the same."""
-        sent = time.monotonic()
-        metrics = await self._admission.metrics(self._node(command))
-        shown = tuple(int(metrics.total(name)) for name in ("session_active_current", "queue_depth_current"))
-        return Seen(sent, time.monotonic(), shown, f"{shown[0]} sessions, {shown[1]} waiting")
+    async def _metrics(self, _command: Command) -> Seen:
+        return await self._meters.scrape([node for node in self._nodes if node not in self._down])
 
     async def _events(self, _command: Command) -> Seen:
         """Reads the lines about our characters that have come since the last look."""

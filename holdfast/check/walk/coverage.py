@@ -5,8 +5,11 @@ is a pair with the command before it: what was missed in the field was seldom a 
 command in a state that was reached another way. The model says which pairs can be reached; the number of triples
 cannot be told beforehand, so those reached are counted.
 
-Rare situations are reached in several steps. So coverage also learns where commands lead: from the word that begins a
-situation to the word that begins the next one. A command that leads to where many pairs are still missing has promise.
+Rare situations are reached in several steps. So coverage also learns where commands lead: from one situation to the
+next, and how often. What a command promises is what may be missing where it leads, and, for less, what can be reached
+from there: a few rounds of value iteration over the ways that were seen. A situation says what one command is about,
+and others are about something else; so pairs that share a word with the new situation count as near, if the old one
+did not have it. That is a guess, and guesses are cheap: a wrong one costs a step.
 """
 
 from collections import Counter
@@ -15,6 +18,11 @@ from dataclasses import dataclass, field
 from holdfast.check.walk.vocabulary import Pair
 
 Triple = tuple[Pair, str]
+# How much less what is one step further counts, how many steps are looked ahead, and after how many steps the ways
+# that were seen are weighed again.
+FURTHER, AHEAD, AGAIN = 0.7, 4, 100
+# After so many arrivals that brought nothing new, a way is worth half.
+IN_VAIN = 5
 
 
 @dataclass
@@ -22,36 +30,70 @@ class Coverage:
     goal: frozenset[Pair] = frozenset()
     pairs: Counter[Pair] = field(default_factory=Counter)
     triples: Counter[Triple] = field(default_factory=Counter)
-    # By the word before and the command: the words after.
+    # By situation and command: the situations after.
     leads: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     # `wanted`, and the goal and number of pairs that it was counted for.
     _wanted: tuple[frozenset[Pair], int, Counter[str]] = field(default=(frozenset(), 0, Counter()), repr=False)
+    # What a command promises in a situation, and the best of them by situation; and what was weighed for it.
+    _promises: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
+    _values: dict[str, float] = field(default_factory=dict, repr=False)
+    _weighed: tuple[frozenset[Pair], int, int] = field(default=(frozenset(), -1, 0), repr=False)
+    _steps: int = field(default=0, repr=False)
+    # How often a command led to a situation since the last pair that was new.
+    _arrived: Counter[str] = field(default_factory=Counter, repr=False)
 
     def led(self, pair: Pair, situation: str) -> None:
         """Notes in which situation a command left what it is about."""
-        self.leads.setdefault((_word(pair.situation), pair.command), Counter())[_word(situation)] += 1
+        self._steps += 1
+        self._arrived[situation] += 1
+        self.leads.setdefault((pair.situation, pair.command), Counter())[situation] += 1
 
-    def promise(self, pair: Pair) -> int:
-        """Returns how many pairs were never reached where this command has most often led."""
-        led = self.leads.get((_word(pair.situation), pair.command))
-        if led is None:
-            return 0
-        word = led.most_common(1)[0][0]
-        return 0 if word == _word(pair.situation) else self.wanted[word]
+    def promise(self, pair: Pair) -> float:
+        """Returns how many pairs that were never reached this command may lead to, now or in a few steps."""
+        now = self.goal, len(self.pairs), self._steps // AGAIN
+        if self._weighed != now:
+            self._weighed = now
+            self._weigh()
+        return self._promises.get((pair.situation, pair.command), 0.0)
+
+    def _weigh(self) -> None:
+        self._values, self._promises = {}, {}
+        if not self.wanted:
+            return
+        for _ in range(AHEAD):
+            self._promises = {way: self._promised(way[0], led) for way, led in self.leads.items()}
+            self._values = {}
+            for (situation, _), promise in self._promises.items():
+                self._values[situation] = max(self._values.get(situation, 0.0), promise)
+
+    def _promised(self, situation: str, led: Counter[str]) -> float:
+        worth = sum(
+            times * (self._near(situation, after) + FURTHER * self._values.get(after, 0.0))
+            for after, times in led.items()
+        )
+        return worth / led.total()
+
+    def _near(self, before: str, after: str) -> float:
+        """Returns how many open pairs have the word that is new in the situation after; fewer, the oftener in vain."""
+        word = _word(after)
+        return 0.0 if word == _word(before) else self.wanted[word] / (1 + self._arrived[after] / IN_VAIN)
 
     @property
     def wanted(self) -> Counter[str]:
-        """How many pairs were never reached, by the first word of their situation.
+        """How many pairs were never reached, by each word of their situation.
 
         Asked for every command that may be drawn, and counted only when a pair was new.
         """
         goal, known, wanted = self._wanted
         if goal is not self.goal or known != len(self.pairs):
-            wanted = Counter(_word(pair.situation) for pair in self.goal - self.pairs.keys())
+            missing = self.goal - self.pairs.keys()
+            wanted = Counter(word for pair in missing for word in set(pair.situation.split()))
             self._wanted = self.goal, len(self.pairs), wanted
         return wanted
 
     def visit(self, pair: Pair, previous: str) -> None:
+        if not self.pairs[pair]:
+            self._arrived.clear()
         self.pairs[pair] += 1
         self.triples[pair, previous] += 1
 

@@ -62,6 +62,8 @@ def read(path: Path) -> Replay:
     """Reads a walk from a file. Raises ReplayError."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReplayError(f"{path}: can't be read ({error.strerror}); name a file that a walk has written") from error
     except ValueError as error:
         raise ReplayError(f"{path}: not JSON ({error})") from error
     return Replay.from_json(record, str(path))

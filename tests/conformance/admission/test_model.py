@@ -86,3 +86,27 @@ def test_a_leave_above_a_lowered_capacity_frees_no_slot() -> None:
     legal, promoted = model.race("a", "n")
     assert (set(legal), promoted) == ({queued(position=0)}, [])
     assert model.resize("i1", 3) == ["n"]
+
+
+def test_each_answer_and_poll_has_a_row_that_it_breaks() -> None:
+    model = _model(1, 1)
+    assert model.row_of("a", "i1") == "AD-ADMIT-01"
+    for who in ("a", "b", "c"):
+        model.connect(who, "i1")
+    assert (model.row_of("a", "i2"), model.row_of("b", "i1"), model.row_of("d", "i1")) == (
+        "AD-ADMIT-09",
+        "AD-QUEUE-05",
+        "AD-POLL-01",
+    )
+    rows = {who: model.row_of_success(who, "i1") for who in "abcd"}
+    assert rows == {"a": "AD-ADMIT-09", "b": "AD-ADMIT-02", "c": "AD-QUEUE-06", "d": "AD-ADMIT-02"}
+    assert (model.row_of_poll("b", "i1", "admitted"), model.row_of_poll("b", "i1", "queued")) == (
+        "AD-QUEUE-10",
+        "AD-QUEUE-01",
+    )
+    assert (model.row_of_poll("a", "i1", "queued"), model.row_of_poll("d", "i1", "queued")) == (
+        "AD-ADMIT-09",
+        "AD-POLL-01",
+    )
+    model.suspend("b")
+    assert (model.row_of("b", "i1"), model.row_of_poll("b", "i1", "admitted")) == ("AD-ADMIT-07", "AD-QUEUE-12")

@@ -11,12 +11,12 @@ from holdfast.check.finding import Finding, demand, expect
 from holdfast.conformance.admission.dialects import dialect
 from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.limiter import same_hint
+from holdfast.conformance.admission.values import epoch_ms
 from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
     cut_off,
-    epoch_ms,
     place,
     queued,
     refused,

@@ -1,0 +1,3 @@
+local function job_key(id)
+  return limits.store .. 'job:' .. id
+end

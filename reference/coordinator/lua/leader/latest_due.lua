@@ -1,0 +1,3 @@
+local function latest_due(at)
+  return whole(at)
+end

@@ -1,0 +1,4 @@
+-- Offers the ownership of a dispatched job.
+local function offer(facts)
+  publish(facts.assignedStream, facts.assignedPayload)
+end

@@ -1,0 +1,3 @@
+local function tell_workers(facts)
+  publish(facts.stream, facts.payload)
+end

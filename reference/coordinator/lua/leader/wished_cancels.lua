@@ -1,0 +1,3 @@
+local function wished_cancels(facts)
+  return {ids = redis.call('SRANDMEMBER', limits.store .. 'jobs:cancel', facts.count)}
+end

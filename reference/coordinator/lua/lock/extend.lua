@@ -1,0 +1,3 @@
+local function extend(facts)
+  return write('PEXPIRE', facts.lock, whole(facts.leaseMs)) == 1
+end

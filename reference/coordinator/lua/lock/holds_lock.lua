@@ -1,0 +1,3 @@
+local function holds_lock(facts)
+  return redis.call('GET', facts.lock) == facts.token
+end

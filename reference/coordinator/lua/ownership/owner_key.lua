@@ -1,0 +1,3 @@
+local function owner_key(node)
+  return limits.store .. 'owner:' .. node
+end

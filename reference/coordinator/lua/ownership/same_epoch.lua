@@ -1,0 +1,3 @@
+local function same_epoch(stored, known)
+  return tonumber(stored) == known
+end

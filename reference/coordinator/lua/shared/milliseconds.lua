@@ -1,0 +1,3 @@
+local function milliseconds(facts)
+  return math.floor(facts.now / 1000)
+end

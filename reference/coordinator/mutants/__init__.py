@@ -1,0 +1,1 @@
+"""Mutants of the reference server; see `table.py`."""
