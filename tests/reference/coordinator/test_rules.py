@@ -206,6 +206,7 @@ async def test_a_node_with_twice_the_jobs_of_another_gives_away_what_is_above_th
     alone.own(*(f"j{n}" for n in range(own)))
     for number, jobs in enumerate(others):
         alone.hear(f"peer{number}", jobs)
+    await alone.node.heartbeat.beat()
     look = alone.begin(alone.node.rebalancer.look())
     await alone.clock.jump(1.0)
     assert len(alone.published(HANDOFF)) == moved
@@ -232,6 +233,7 @@ async def test_a_node_that_gives_up_rebalancing_keeps_its_jobs() -> None:
     alone = Alone(rebalance=True)
     alone.own("j", "k")
     alone.hear("peer", 0)
+    await alone.node.heartbeat.beat()
     assert await ends(alone.node.rebalancer.look(), alone.clock) == pytest.approx(20.0, abs=0.2)
     assert alone.node.registry.count() == 2
     assert [facts["state"] for _, name, facts in alone.store.ran if name == "mark"] == ["HandingOff", "Owned"]
