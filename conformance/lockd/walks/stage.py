@@ -35,8 +35,11 @@ class Stage:
     places: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    async def build(cls, lockd: Lockd) -> "Stage":
+    async def build(cls, lockd: Lockd, *, durable: bool = False) -> "Stage":
+        """`durable`: the node gets a store that outlives it."""
         node = lockd.lone
+        if durable:
+            await lockd.restart(node, join=lockd.url(node), store=lockd.dialect.durable_store)
         made = dict(zip(SPIES, await spies(lockd, len(SPIES)), strict=True))
         places = {who: canonical(spy.endpoint) for who, spy in made.items()}
         places |= {NODE: lockd.endpoint(node), STRANGER: nowhere(len(ENDPOINTS) + 1)}
@@ -124,8 +127,9 @@ def _never_began(lockd: Lockd, row: str, expected: str, never: AssertionError | 
 class Stages:
     """Stages that are built when they are first needed, and taken in turns."""
 
-    def __init__(self, lockd: Lockd, most: int) -> None:
+    def __init__(self, lockd: Lockd, most: int, *, durable: bool = False) -> None:
         self._lockd = lockd
+        self._durable = durable
         self._most = most
         self._built = 0
         self._idle: asyncio.Queue[Stage] = asyncio.Queue()
@@ -133,7 +137,8 @@ class Stages:
     async def take(self) -> Stage:
         if self._idle.empty() and self._built < self._most:
             self._built += 1
-            return await Stage.build(self._lockd if self._built == 1 else await self._lockd.another())
+            lockd = self._lockd if self._built == 1 else await self._lockd.another()
+            return await Stage.build(lockd, durable=self._durable)
         return await self._idle.get()
 
     def give_back(self, stage: Stage) -> None:

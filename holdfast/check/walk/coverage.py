@@ -74,7 +74,7 @@ class Coverage:
         return worth / led.total()
 
     def _near(self, before: str, after: str) -> float:
-        """Returns how many missing pairs have the word that is new in the situation after; less, the oftener in vain."""
+        """Returns how many missing pairs have the new word of the situation after; less, the oftener in vain."""
         word = _word(after)
         return 0.0 if word == _word(before) else self.wanted[word] / (1 + self._arrived[after] / IN_VAIN)
 
