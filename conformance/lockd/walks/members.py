@@ -59,10 +59,11 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     at = span_of(seen)
     out = replace(state, here=False, lead=None, was=state.lead or 0, free=at).after(state, at, spans.lag)
     told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
-    strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     peers = [each for each in state.others if each in SPIES]
-    # Somebody who has just announced itself may be no peer of the election yet.
+    # Somebody who has just announced itself may be no peer of the election yet, and one whose lease runs out during the
+    # call may be told and then be no member any more.
     new = state.listed_by > seen.sent
+    strangers = not new and any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     released = state.lead is None or new or all(_released(sight, each, state.lead) for each in peers)
     rules = (
         accepted(sight.answer, "TC-LEAVE-05"),
