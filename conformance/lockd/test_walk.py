@@ -7,13 +7,14 @@ from holdfast.check.finding import NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.check.walk.campaign import Ground, Walks
+from holdfast.check.walk.turns import Turns
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.walks.cluster.model import ClusterModel
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster
 from holdfast.conformance.lockd.walks.cluster.world import ClusterWorld
 from holdfast.conformance.lockd.walks.model import LockdModel
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.stage import Stages
+from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import STRANGER, State
 from holdfast.conformance.lockd.walks.world import LockdWorld
 
@@ -126,7 +127,10 @@ async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(lockd: Lock
 
 
 async def _walk_on_one_node(lockd: Lockd, walks: Walks, T: SpecTime, walkers: int, *, kills: bool = False) -> None:
-    stages = Stages(lockd, walkers, durable=kills)
+    async def build(number: int) -> Stage:
+        return await Stage.build(await lockd.another() if number else lockd, durable=kills)
+
+    stages = Turns(build, walkers)
 
     async def begin() -> Ground[State]:
         stage = await stages.take()
