@@ -56,6 +56,16 @@ def all_commands(state: State, *, kills: bool = False) -> Iterator[Command]:
     yield from (Command.of("malformed", call=call) for call in MALFORMED)
 
 
+def all_openings() -> list[list[Command]]:
+    """Returns beginnings with several members and entries, and with another leader whom a quorum follows."""
+    first, second = SPIES
+    members = [Command.of("announce", who=who) for who in SPIES]
+    entries = [Command.of("register", backend=backend, endpoint=at) for backend in BACKENDS for at in ENDPOINTS]
+    elected = [Command.of("acquire", who=second, term="above"), Command.of("renew", who=second, term="current")]
+    elsewhere = [Command.of("depose", who=first), *elected]
+    return [members, [*members, *entries[:2]], elsewhere, [*elsewhere, Command.of("votes", who=first, on=True)]]
+
+
 def _of_members() -> Iterator[Command]:
     for who in PEERS:
         yield Command.of("announce", who=who)
