@@ -72,6 +72,10 @@ class Work:
         expect(seen, *legal, why=why)
         return seen
 
+    def never(self, bound: str) -> float:
+        """Returns the seconds after which what this bound waits for counts as never happening."""
+        return self.T.never(bound)
+
     async def comes(
         self,
         look: Callable[[], Awaitable[R | None]],
@@ -87,7 +91,7 @@ class Work:
         """
         start = since or self.T.now()
         value, seen = await self.T.until(
-            look, give_up=self.T.never(bound), since=start, what=what, every=every or self.look_every
+            look, give_up=self.never(bound), since=start, what=what, every=every or self.look_every
         )
         self.T.at_most(bound, since=start, seen=seen, what=what)
         return value, seen
