@@ -45,6 +45,7 @@ class Caller(BurstDriver[Answer]):
 
     answer: ClassVar[type[shared.Answer]] = Answer
     at_once: ClassVar[int | None] = PARALLEL
+    settled: ClassVar[str] = "accept_fast"
 
     def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
         super().__init__(context, T)

@@ -10,10 +10,9 @@ itself (`places`). What can't be kept apart (all leases, all mappings, the bus a
 deployment of their own.
 """
 
-import json
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -22,15 +21,14 @@ import aiohttp
 
 from holdfast.check.context import Context
 from holdfast.check.finding import Finding, demand, expect
-from holdfast.check.hooks import Hooks
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.conformance.intents import wire
-from holdfast.conformance.intents.caller import NOBODY, Caller, HasId, id_of
-from holdfast.conformance.intents.keys import Lease
+from holdfast.conformance.intents.caller import NOBODY, HasId, id_of
+from holdfast.conformance.intents.holdings import Holdings
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared.http import IDLE_AT_MOST
-from holdfast.conformance.shared.wire import moment, status
+from holdfast.conformance.shared.wire import status
 
 __all__ = ["NOBODY", "PHASE_1", "PHASE_2", "Intents", "Retried", "Session"]
 
@@ -76,7 +74,7 @@ class Retried:
         return {answer.session_id for answer in self.answers if answer.session_id}
 
 
-class Intents(Caller):
+class Intents(Holdings):
     """One target as a check sees it: sessions, what becomes of them, and what they hold."""
 
     @classmethod
@@ -145,6 +143,20 @@ class Intents(Caller):
         """Starts a channel, a fresh one unless it is given, and returns the session that the 202 names."""
         target = ref or self.channel()
         answer = await self.start(target, profile, **how)
+        return self._session(target, profile or self.profiles[0], answer)
+
+    async def begin_after(self, ref: str | None = None, profile: str | None = None, **how: Any) -> Session:
+        """Starts a channel again and again while the answer is 503, as after an outage; returns the session."""
+        target = ref or self.channel()
+
+        async def taken() -> Answer | None:
+            answer = await self.start(target, profile, **how)
+            expect(answer, wire.accepted(), wire.refused(503), why="a start after an outage")
+            return answer if answer.status == 202 else None
+
+        answer, _ = await self.T.until(
+            taken, give_up=self.T.give_up, what="a start to be accepted", every=self.T.sample_every
+        )
         return self._session(target, profile or self.profiles[0], answer)
 
     async def begin_vod(self, recording: str | None = None, ms: Any = 0, profile: str | None = None) -> Session:
@@ -250,7 +262,7 @@ class Intents(Caller):
         )
 
     async def retry(self, ref: str, profile: str | None = None, **how: Any) -> Retried:
-        """Starts the channel every probe_every until a session of it runs: the `retry` of the catalogue. Raises Finding at give_up."""
+        """Starts the channel every probe_every until a session of it runs. Raises Finding at give_up."""
         began, answers = self.T.now(), list[Answer]()
         while True:
             probe = self.T.now()
@@ -281,25 +293,7 @@ class Intents(Caller):
 
         await self.throughout(look, seconds, why, every=every or self.T.sample_every)
 
-    # --- leases
-
-    async def released(self, *keys: str, bound: str, since: Moment, what: str) -> None:
-        """Waits until these leases are gone and judges that they were released: before they could have run out.
-
-        Later than the bound is a warning, gone only by expiry a failure.
-        """
-        last: dict[str, Lease] = {}
-
-        async def gone() -> bool:
-            read = {key: await self.store.lease(key) for key in keys}
-            last.update({key: lease for key, lease in read.items() if lease.there})
-            return not any(lease.there for lease in read.values())
-
-        _, seen = await self.comes(gone, bound, since=since, what=what, every=self.T.sample_fast)
-        for key, lease in last.items():
-            early = lease.left is None or seen.hi < lease.expiry.lo - self.T.lease_slack
-            left = "without expiry" if lease.left is None else f"with {lease.left:.2f} s left"
-            demand(early, f"{key} released", f"it was last seen {left}, and then ran out", what)
+    # --- slots
 
     async def slots(self, count: int) -> None:
         """Lets this many tuner slots be free (n slots). The check needs a deployment of its own.
@@ -307,6 +301,8 @@ class Intents(Caller):
         Workers that we start are given so many; elsewhere sessions on other channels fill the rest.
         """
         target = self.context.target
+        if target.startable and not self.owns_deployment:
+            raise RuntimeError('slots are counted on a deployment of the check\'s own; add isolation="quiet"')
         if not (target.startable and "tuner_slots" in target.settings):
             await self._fill(count)
             return
@@ -331,47 +327,3 @@ class Intents(Caller):
         with self.context.arranging("IN-TUNER-01"):
             demand(len(held) >= leaving, f"{leaving} slots or more", f"{len(held)} slots", "the target's slots")
         await self.stopped(*held[:leaving])
-
-    # --- the pipeline
-
-    async def steer(
-        self, target: str, *, start_delay: str = "", fail_start: bool = False, exit_after: str = ""
-    ) -> None:
-        """Says how the pipelines of a channel behave from now on, fake(R,{…}); delays are names of timings."""
-        orders: dict[str, Any] = {}
-        if start_delay:
-            orders["start_delay_ms"] = round(getattr(self.T, start_delay) * 1000)
-        if fail_start:
-            orders["fail_start"] = True
-        if exit_after:
-            orders["exit_after_ms"] = round(getattr(self.T, exit_after) * 1000)
-        hooks = await self.context.get(Hooks)
-        await hooks.stimulus("pipeline", target=target, orders=json.dumps(orders))
-
-    async def runs(self, target: str) -> int:
-        """Returns how often a pipeline of this channel or recording was asked to start."""
-        hooks = await self.context.get(Hooks)
-        return int((await hooks.query("runs", target=target)).document or 0)
-
-    # --- what must not change
-
-    async def leaves_no_trace(
-        self, act: Callable[[], Awaitable[None]], why: str, *, watch: str = "quiet_watch"
-    ) -> None:
-        """Takes the catalogue's snapshot, acts, and judges that nothing has changed, also `watch` later.
-
-        No session may run meanwhile, because a running one rewrites its own record.
-        """
-        before = await self.store.footprint()
-        await act()
-        expect(await self.store.footprint(), before, why=f"store and bus after {why}")
-        await self.T.sleep(getattr(self.T, watch), f"anything to appear after {why}")
-        expect(await self.store.footprint(), before, why=f"store and bus {watch} after {why}")
-
-    def secret(self) -> str:
-        """Returns the secret that the target was started with."""
-        return self.credential("idem_secret")
-
-    def when(self, answer: Answer) -> Moment:
-        """Returns when the effect of a call happened."""
-        return moment(answer)

@@ -66,7 +66,7 @@ class Work:
 
         Counters and log lines may be a moment behind the answer that they belong to.
         """
-        end = time.monotonic() + self.T.never(self.settled)
+        end = time.monotonic() + self.never(self.settled)
         while (seen := await look()) not in legal and time.monotonic() < end:
             await self.T.sleep(2 * POLL, why)
         expect(seen, *legal, why=why)
