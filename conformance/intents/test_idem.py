@@ -27,7 +27,7 @@ def _judge(answer: Answer, session: Session, seen: Answer, why: str) -> None:
     expect(answer, accepted(session.id), why=why)
 
 
-@verifies("IN-IDEM-01")
+@verifies("IN-IDEM-01", waits="give_up")
 async def test_a_repeat_gets_the_session_from_the_first_moment_on(intents: Intents, T: SpecTime) -> None:
     session = await intents.begin(headers={"Connection": "close"})  # so that the repeat goes over another connection
     await _is_known(intents, session, "at once, on a second connection")
@@ -39,7 +39,7 @@ async def test_a_repeat_gets_the_session_from_the_first_moment_on(intents: Inten
     await _is_known(intents, session, "once it runs")
 
 
-@verifies("IN-IDEM-01", part=2, waits="slow_start")
+@verifies("IN-IDEM-01", part=2, waits="slow_start + give_up")
 async def test_a_repeat_gets_the_session_while_its_pipeline_starts(intents: Intents, T: SpecTime) -> None:
     session, repeats = await intents.starting(), 0
     while True:
@@ -54,7 +54,7 @@ async def test_a_repeat_gets_the_session_while_its_pipeline_starts(intents: Inte
     await intents.ready(session)
 
 
-@verifies("IN-IDEM-02", isolation="quiet", nodes={"api": 1, "worker": 1}, waits="quiet_watch")
+@verifies("IN-IDEM-02", isolation="quiet", nodes={"api": 1, "worker": 1}, waits="quiet_watch + give_up")
 async def test_a_replay_persists_and_publishes_nothing(intents: Intents, T: SpecTime) -> None:
     session = await intents.running()
     with intents.context.arranging("IN-QUEUE-03"):
@@ -78,13 +78,13 @@ async def _recorded(store: IntentKeys, kind: str) -> dict[str, list[str]]:
     }
 
 
-@verifies("IN-IDEM-03")
+@verifies("IN-IDEM-03", waits="give_up")
 async def test_another_user_shares_the_session(intents: Intents) -> None:
     session = await intents.running()
     await _is_known(intents, session, "the same start of another user", authorization=intents.bearer("write2"))
 
 
-@verifies("IN-IDEM-03")
+@verifies("IN-IDEM-03", waits="give_up")
 async def test_headers_neither_split_nor_merge_sessions(intents: Intents) -> None:
     session = await intents.running()
     odd = {"User-Agent": "another/2.0", "X-Request-ID": "another-request", "Idempotency-Key": "b"}
@@ -95,7 +95,7 @@ async def test_headers_neither_split_nor_merge_sessions(intents: Intents) -> Non
     demand(other.session_id != session.id, "another session", other.describe(), "another channel")
 
 
-@verifies("IN-IDEM-03")
+@verifies("IN-IDEM-03", waits="give_up")
 async def test_what_else_a_body_says_neither_splits_nor_merges_sessions(intents: Intents) -> None:
     session = await intents.running()
     for name, value in OPTIONAL.items():
@@ -120,7 +120,7 @@ async def test_a_key_of_the_client_does_not_merge_channels(intents: Intents) -> 
     demand(len(ids) == len(answers), "two sessions", f"one for both, {answers[0].session_id}", "two channels, one key")
 
 
-@verifies("IN-IDEM-04", waits="repeat_late")
+@verifies("IN-IDEM-04", waits="repeat_late + give_up")
 async def test_a_session_that_runs_is_found_however_late_the_repeat_is(intents: Intents, T: SpecTime) -> None:
     session = await intents.running()
     for name in ("repeat_soon", "renewal_due", "probe_past_ttl", "repeat_late"):
@@ -129,14 +129,14 @@ async def test_a_session_that_runs_is_found_however_late_the_repeat_is(intents: 
         expect(await intents.poll(session), shown(*intents.running_states), why=f"the session at {name}")
 
 
-@verifies("IN-IDEM-05", waits="2*stop_release")
+@verifies("IN-IDEM-05", waits="2*give_up")
 async def test_a_stopped_session_does_not_capture_new_starts(intents: Intents) -> None:
     session = await intents.running()
     await intents.stopped(session)
     await intents.retry(session.target, session.profile, unlike=session)
 
 
-@verifies("IN-IDEM-05", waits="2*stop_release + busy_verdict")
+@verifies("IN-IDEM-05", waits="2*give_up")
 async def test_a_rejected_session_does_not_capture_new_starts(intents: Intents) -> None:
     holder = await intents.running()
     rejected = await intents.busy(holder)

@@ -34,7 +34,7 @@ async def test_a_session_can_be_polled_as_soon_as_its_id_is_known(intents: Inten
         expect(await intents.poll(session), status(200, 410), why=f"start {number + 1}, as soon as the 202 is read")
 
 
-@verifies("IN-QUEUE-01", waits="stop_release + repeat_soon")
+@verifies("IN-QUEUE-01", waits="give_up + repeat_soon")
 async def test_a_session_that_has_ended_can_still_be_polled(intents: Intents, T: SpecTime) -> None:
     session = await intents.running()
     with intents.context.arranging("IN-RUN-06"):
@@ -178,7 +178,7 @@ async def test_the_answer_does_not_wait_for_the_pipeline(intents: Intents, T: Sp
     expect(seen, shown(*wire.NEW, *wire.STARTING), why="the session as soon as the 202 is read")
 
 
-@verifies("IN-QUEUE-05", isolation="quiet", nodes=ONE_OF_EACH, waits="2*start_ready + busy_verdict")
+@verifies("IN-QUEUE-05", isolation="quiet", nodes=ONE_OF_EACH, waits="give_up")
 async def test_a_start_is_202_while_all_slots_are_taken(intents: Intents) -> None:
     await intents.slots(1)
     holder = await intents.running()
@@ -200,7 +200,7 @@ async def test_a_start_is_202_while_no_worker_is_alive(intents: Intents) -> None
     expect(await intents.poll(answer.session_id), is_new(), why="its session")
 
 
-@verifies("IN-QUEUE-05", part=3, isolation="disruptive", nodes=ONE_OF_EACH, waits="api_ready + recover_ready")
+@verifies("IN-QUEUE-05", part=3, isolation="disruptive", nodes=ONE_OF_EACH, waits="api_ready + give_up")
 async def test_a_start_is_202_while_no_slot_is_configured(intents: Intents) -> None:
     for name in {*intents.apis, *intents.workers}:
         await intents.restart(name, tuner_slots="")
@@ -210,7 +210,7 @@ async def test_a_start_is_202_while_no_slot_is_configured(intents: Intents) -> N
     expect(await intents.decided(_named(answer, ref)), ended_without_tuner(), why="its session")
 
 
-@verifies("IN-QUEUE-05", part=3, isolation="disruptive", nodes=ONE_OF_EACH, waits="api_ready + recover_ready")
+@verifies("IN-QUEUE-05", part=3, isolation="disruptive", nodes=ONE_OF_EACH, waits="api_ready + give_up")
 async def test_the_api_needs_no_list_of_slots(intents: Intents) -> None:
     for worker in intents.lone_workers:
         await intents.restart(worker, tuner_slots="0,1")
@@ -239,7 +239,7 @@ async def test_the_api_takes_no_lease(intents: Intents, T: SpecTime, keys: Keysp
     _is_untouched(await _of_leases(intents.store, keys, began), f"after {T.count('few_starts')} starts")
 
 
-@verifies("IN-QUEUE-06", isolation="disruptive", nodes=ONE_OF_EACH, waits="quiet_watch + sample_every")
+@verifies("IN-QUEUE-06", isolation="disruptive", nodes=ONE_OF_EACH, waits="give_up + quiet_watch")
 async def test_the_api_leaves_the_leases_of_a_running_session_alone(
     intents: Intents, T: SpecTime, keys: Keyspace
 ) -> None:
@@ -294,7 +294,7 @@ def _is_untouched(seen: list[KeyEvent], why: str) -> None:
 # --- IN-QUEUE-07 and -08: no store, no bus, no worker
 
 
-@verifies("IN-QUEUE-07", isolation="disruptive", nodes=ONE_OF_EACH, waits="store_fail_answer + start_ready")
+@verifies("IN-QUEUE-07", isolation="disruptive", nodes=ONE_OF_EACH, waits="store_fail_answer + give_up")
 async def test_a_start_is_503_while_the_store_is_away(intents: Intents, T: SpecTime, faults: Faults) -> None:
     ref = intents.channel()
     async with faults.during("cut", f"{intents.apis[0]}-redis"):
@@ -305,7 +305,7 @@ async def test_a_start_is_503_while_the_store_is_away(intents: Intents, T: SpecT
     await _runs_now(intents, ref)
 
 
-@verifies("IN-QUEUE-07", part=2, isolation="quiet", nodes=ONE_OF_EACH, waits="stop_release + start_ready")
+@verifies("IN-QUEUE-07", part=2, isolation="quiet", nodes=ONE_OF_EACH, waits="give_up")
 async def test_a_start_is_503_while_it_cannot_be_published(intents: Intents) -> None:
     await intents.stopped(await intents.running())  # by then there is a bus
     ref = intents.channel()
@@ -320,7 +320,7 @@ async def _runs_now(intents: Intents, ref: str) -> None:
     expect(await intents.decided(session), shown(*intents.running_states), why="the start once all is as before")
 
 
-@verifies("IN-QUEUE-08", isolation="disruptive", nodes=ONE_OF_EACH, waits="drain_max + probe_past_ttl + recover_ready")
+@verifies("IN-QUEUE-08", isolation="disruptive", nodes=ONE_OF_EACH, waits="drain_max + probe_past_ttl + give_up")
 async def test_an_accepted_intent_waits_for_a_worker(intents: Intents, T: SpecTime) -> None:
     await _end_workers(intents)
     session = await intents.begin()

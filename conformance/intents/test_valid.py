@@ -33,7 +33,7 @@ async def test_a_body_that_is_no_json_object_is_400(intents: Intents) -> None:
     expect(await intents.start(intents.channel()), accepted(), why="control: a valid start")
 
 
-@verifies("IN-VALID-01", part=2, isolation="quiet", nodes={"api": 1, "worker": 1}, waits="stop_release + 3*quiet_watch")
+@verifies("IN-VALID-01", part=2, isolation="quiet", nodes={"api": 1, "worker": 1}, waits="give_up + 2*quiet_watch")
 async def test_what_is_refused_leaves_nothing_behind(intents: Intents) -> None:
     taken = await _taken(intents)
 
@@ -94,7 +94,7 @@ async def test_fields_of_a_key_are_complete_and_unambiguous(intents: Intents) ->
     expect(await intents.start(intents.channel()), accepted(), why="control: a start with nothing wrong")
 
 
-@verifies("IN-VALID-03")
+@verifies("IN-VALID-03", waits="give_up")
 async def test_a_recording_starts_at_its_beginning_unless_an_offset_is_given(intents: Intents) -> None:
     session = await intents.running_vod()
     last = intents.T.count("vod_zero_last_ms")
