@@ -18,7 +18,7 @@ import aiohttp
 from multidict import CIMultiDict
 
 from holdfast.check.context import Context
-from holdfast.check.finding import Finding, NotObservable
+from holdfast.check.finding import Finding, NotApplicable, NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.conformance.intents import wire
@@ -189,6 +189,20 @@ class Caller(BurstDriver[Answer]):
             self.context.transcript.note(f"{node} without {', '.join(without)}")
             self.deployment.nodes[node].configure(unset=without)
         return await super().restart(node, **settings)
+
+    @property
+    def lone_workers(self) -> list[str]:
+        """The workers. Raises NotApplicable where they are the API too, which would be gone with them."""
+        if both := {*self.workers} & {*self.apis}:
+            raise NotApplicable(f"{', '.join(sorted(both))} is API and worker in one process")
+        return self.workers
+
+    async def pause_workers(self) -> None:
+        """Suspends all workers, until the check ends."""
+        await self.places()  # its sessions are given back after the workers went on
+        for name in self.lone_workers:
+            self.context.stack.push_async_callback(self.resume, name)
+            await self.pause(name)
 
     async def metrics_text(self, node: str) -> str:
         """Returns the metrics page of a node. Raises NotObservable if it has none, Finding if it can't be read."""

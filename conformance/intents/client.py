@@ -261,13 +261,18 @@ class Intents(Holdings):
             look, give_up=self.T.give_up + left, since=start, what=f"the session {what}", every=every or self.look_every
         )
 
-    async def retry(self, ref: str, profile: str | None = None, **how: Any) -> Retried:
-        """Starts the channel every probe_every until a session of it runs. Raises Finding at give_up."""
+    async def retry(self, ref: str, profile: str | None = None, *, unlike: HasId | None = None, **how: Any) -> Retried:
+        """Starts the channel every probe_every until a session of it runs. Raises Finding at give_up.
+
+        Also as soon as an answer names the session `unlike`, which has ended.
+        """
         began, answers = self.T.now(), list[Answer]()
         while True:
             probe = self.T.now()
             answers.append(await self.start(ref, profile, **how))
             expect(answers[-1], wire.accepted(), wire.refused(409), why=f"attempt {len(answers)} to start the channel")
+            if unlike:
+                demand(answers[-1].session_id != unlike.id, "another session", answers[-1].describe(), "a new start")
             if answers[-1].status == 202:
                 session = Session(answers[-1].session_id, ref, profile or self.profiles[0], answers[-1])
                 verdict = await self.decided(session)
