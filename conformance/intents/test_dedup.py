@@ -7,6 +7,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.keys import Lease
+from holdfast.conformance.intents.rivals import ends_busy
 from holdfast.conformance.intents.wire import ended_busy, shown
 
 ONE_OF_EACH = {"api": 1, "worker": 1}
@@ -35,7 +36,7 @@ async def test_a_rejected_session_never_touches_the_free_tuner(intents: Intents,
     await intents.slots(2)
     holder = await intents.running(profile=intents.profiles[0])
     held, began = await intents.store.leases("tuner"), T.now()
-    await _rejected(intents, holder)
+    await ends_busy(intents, holder, intents.profiles[1])
     await T.sleep(T.quiet_watch, "the rejected session to take a tuner")
     touched = await keys.events(f"{intents.store.roots('tuner')[0]}*", since=began)
     others = [event for event in touched if event.key not in held]
@@ -52,14 +53,9 @@ async def test_a_rejected_session_starts_no_pipeline(intents: Intents, T: SpecTi
 
 async def _conflict(intents: Intents) -> Session:
     """Lets a session hold a channel and starts it in another profile; returns the rejected session."""
-    return await _rejected(intents, await intents.running(profile=intents.profiles[0]))
-
-
-async def _rejected(intents: Intents, holder: Session) -> Session:
-    """Starts a held channel in another profile and judges that the session is rejected as busy; returns it."""
-    session = await intents.begin(holder.target, intents.profiles[1])
-    expect(await intents.decided(session), ended_busy(), why="a start of a channel that is held")
-    return session
+    holder = await intents.running(profile=intents.profiles[0])
+    rejected, _ = await ends_busy(intents, holder, intents.profiles[1])
+    return rejected
 
 
 def _changes(events: list[KeyEvent]) -> str:
