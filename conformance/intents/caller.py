@@ -10,15 +10,15 @@ is later (`never`).
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import aiohttp
 from multidict import CIMultiDict
 
 from holdfast.check.context import Context
-from holdfast.check.finding import Finding, NotObservable
+from holdfast.check.finding import Finding, NotApplicable, NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.conformance.intents import wire
@@ -31,11 +31,14 @@ from holdfast.conformance.shared.bursts import BurstDriver
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
 
+R = TypeVar("R")
 # The authorization of a caller who shows none.
 NOBODY = ""
 WRITERS = ("write", "write2", "write3", "write4", "write5")
 # Requests in flight; a herd of the catalogue goes out at once.
 PARALLEL = 128
+# Rounds of one observation that run beside each other.
+ROUNDS = 5
 # Seconds for an answer beyond the longest that a row waits for one.
 _TIMEOUT_EXTRA = 5.0
 
@@ -190,6 +193,20 @@ class Caller(BurstDriver[Answer]):
             self.deployment.nodes[node].configure(unset=without)
         return await super().restart(node, **settings)
 
+    @property
+    def lone_workers(self) -> list[str]:
+        """The workers. Raises NotApplicable where they are the API too, which would be gone with them."""
+        if both := {*self.workers} & {*self.apis}:
+            raise NotApplicable(f"{', '.join(sorted(both))} is API and worker in one process")
+        return self.workers
+
+    async def pause_workers(self) -> None:
+        """Suspends all workers, until the check ends."""
+        await self.places()  # its sessions are given back after the workers went on
+        for name in self.lone_workers:
+            self.context.stack.push_async_callback(self.resume, name)
+            await self.pause(name)
+
     async def metrics_text(self, node: str) -> str:
         """Returns the metrics page of a node. Raises NotObservable if it has none, Finding if it can't be read."""
         spec = self.deployment.nodes[node].spec
@@ -219,6 +236,16 @@ class Caller(BurstDriver[Answer]):
         taken = await places.take(count)
         self.context.stack.push_async_callback(places.give_back, taken)
         self.context.stack.push_async_callback(self.tidy_up)
+
+    async def rounds(self, work: Sequence[Callable[[], Awaitable[R]]], *, sessions: int = 1) -> list[R]:
+        """Does all of it, as much at a time as there are tuner slots for, and returns the results in order.
+
+        Each piece has so many sessions at a time, and ends them. Called before the first session.
+        """
+        total = int(self.context.target.dialect.get("tuner_slots", FEWEST))
+        at_once = max(1, min(ROUNDS, total // sessions))
+        await self.places(at_once * sessions)
+        return await self.parallel(work, at_once)
 
     @property
     def owns_deployment(self) -> bool:

@@ -12,7 +12,7 @@ deployment of their own.
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -23,18 +23,16 @@ from holdfast.check.context import Context
 from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
-from holdfast.conformance.intents import wire
+from holdfast.conformance.intents import phases, wire
 from holdfast.conformance.intents.caller import NOBODY, HasId, id_of
 from holdfast.conformance.intents.holdings import Holdings
+from holdfast.conformance.intents.phases import PHASE_1, PHASE_2
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import status
 
 __all__ = ["NOBODY", "PHASE_1", "PHASE_2", "Intents", "Retried", "Session"]
 
-# Settings of an API in the two phases of the migration.
-PHASE_1: Mapping[str, str] = {"api_leases": "true"}
-PHASE_2: Mapping[str, str] = {"api_leases": "false"}
 _PROFILES = ("universal", "high", "low", "mobile")
 _INVALID_PROFILE = "no such profile!"
 _REF = "1:0:19:{}:3EF:1:C00000:0:0:0:"
@@ -79,6 +77,7 @@ class Intents(Holdings):
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
+        phases.must_fit(context)
         connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
         http = aiohttp.ClientSession(connector=connector)
         context.stack.push_async_callback(http.close)
@@ -230,9 +229,12 @@ class Intents(Holdings):
 
     async def decided(self, session: Session, *, every: float | None = None) -> Answer:
         """Waits until the session runs or is terminal, whichever comes; returns the poll that shows it."""
+        return (await self.verdict(session, every=every))[0]
+
+    async def verdict(self, session: Session, *, every: float | None = None) -> tuple[Answer, Moment]:
+        """Does the same and returns when, too."""
         both = self.running_states | wire.TERMINAL
-        answer, _ = await self._until(session, lambda seen: seen.state in both, "decided", every=every)
-        return answer
+        return await self._until(session, lambda seen: seen.state in both, "decided", every=every)
 
     async def ended(self, session: Session, *, since: Moment | None = None) -> tuple[Answer, Moment]:
         """Waits until the session is terminal; returns the poll that shows it, and when."""
@@ -261,13 +263,18 @@ class Intents(Holdings):
             look, give_up=self.T.give_up + left, since=start, what=f"the session {what}", every=every or self.look_every
         )
 
-    async def retry(self, ref: str, profile: str | None = None, **how: Any) -> Retried:
-        """Starts the channel every probe_every until a session of it runs. Raises Finding at give_up."""
+    async def retry(self, ref: str, profile: str | None = None, *, unlike: HasId | None = None, **how: Any) -> Retried:
+        """Starts the channel every probe_every until a session of it runs. Raises Finding at give_up.
+
+        Also as soon as an answer names the session `unlike`, which has ended.
+        """
         began, answers = self.T.now(), list[Answer]()
         while True:
             probe = self.T.now()
             answers.append(await self.start(ref, profile, **how))
             expect(answers[-1], wire.accepted(), wire.refused(409), why=f"attempt {len(answers)} to start the channel")
+            if unlike:
+                demand(answers[-1].session_id != unlike.id, "another session", answers[-1].describe(), "a new start")
             if answers[-1].status == 202:
                 session = Session(answers[-1].session_id, ref, profile or self.profiles[0], answers[-1])
                 verdict = await self.decided(session)

@@ -30,10 +30,10 @@ class Adapter:
         self._dialect = dialect
         self._fill = fill
 
-    def start(self, ref: str, profile: str | None, **fields: Any) -> dict[str, Any]:
+    def start(self, ref: str, profile: Any, **fields: Any) -> dict[str, Any]:
         return _said(type=wire.START, serviceRef=ref, profileID=profile, **fields)
 
-    def vod(self, recording: str, profile: str | None, ms: Any, **fields: Any) -> dict[str, Any]:
+    def vod(self, recording: Any, profile: Any, ms: Any, **fields: Any) -> dict[str, Any]:
         return _said(type=wire.START, recordingId=recording, profileID=profile, startMs=ms, **fields)
 
     def stop(self, session_id: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Xg2g(Adapter):
 
     name = "xg2g"
 
-    def start(self, ref: str, profile: str | None, **fields: Any) -> dict[str, Any]:
+    def start(self, ref: str, profile: Any, **fields: Any) -> dict[str, Any]:
         params = {**fields.pop("params", {}), **({"profile": profile} if profile is not None else {})}
         more = {"params": params or None, "playbackDecisionToken": self._decision(ref)}
         return _said(type=wire.START, serviceRef=ref, **more, **fields)

@@ -106,9 +106,9 @@ class IntentKeys(Keys):
         """Returns the record of a session; {} if there is none."""
         return await self.record(self.name("session", session_id))
 
-    async def events(self) -> list[Event]:
-        """Returns all entries of the bus."""
-        entries: Any = await self.redis.xrange(self.name("bus"))
+    async def events(self, after: str = "") -> list[Event]:
+        """Returns all entries of the bus, or those after this one."""
+        entries: Any = await self.redis.xrange(self.name("bus"), min=f"({after}" if after else "-")
         return [_event(*entry) for entry in entries]
 
     async def publish(self, event: Event) -> None:

@@ -165,6 +165,17 @@ class Shown:
         return f"a session in state {' or '.join(sorted(self.states))}{why}"
 
 
+@dataclass(frozen=True)
+class LetThrough:
+    """A legal answer to a request that passes the LAN guard: any but 403, and no error of the server."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.answered and seen.status != 403 and seen.status < 500
+
+    def describe(self) -> str:
+        return "an answer other than 403 or 5xx"
+
+
 def accepted(session_id: str | None = None) -> Accepted:
     return Accepted(session_id)
 
@@ -191,6 +202,10 @@ def ended_busy() -> Shown:
 
 def ended_without_tuner() -> Shown:
     return Shown(TERMINAL, NO_TUNER)
+
+
+def let_through() -> LetThrough:
+    return LetThrough()
 
 
 def intent(body: Any) -> Request:
