@@ -28,6 +28,7 @@ from holdfast.conformance.intents.places import FEWEST, USUAL, Places
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
+from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
 
@@ -50,9 +51,9 @@ class Caller(BurstDriver[Answer]):
     at_once: ClassVar[int | None] = PARALLEL
     settled: ClassVar[str] = "accept_fast"
 
-    def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
+    def __init__(self, context: Context, T: SpecTime) -> None:
         super().__init__(context, T)
-        self.http = http
+        self.http = self._new_connections()
         target = context.target
         self.adapter: Adapter = ADAPTERS[str(target.dialect.get("intent_adapter", "default"))](
             target.dialect, context.deployment.fill
@@ -113,6 +114,16 @@ class Caller(BurstDriver[Answer]):
         return self._keys
 
     # --- calls
+
+    def _new_connections(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
+        http = aiohttp.ClientSession(connector=connector)
+        self.context.stack.push_async_callback(http.close)
+        return http
+
+    async def hang_up(self) -> None:
+        """Lets all further calls open connections of their own; calls that are on their way keep theirs."""
+        self.http = self._new_connections()
 
     async def call(
         self,

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-import aiohttp
-
 from holdfast.check.context import Context
 from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
@@ -28,7 +26,6 @@ from holdfast.conformance.intents.caller import NOBODY, HasId, id_of
 from holdfast.conformance.intents.holdings import Holdings
 from holdfast.conformance.intents.phases import PHASE_1, PHASE_2
 from holdfast.conformance.intents.wire import Answer
-from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import status
 
 __all__ = ["NOBODY", "PHASE_1", "PHASE_2", "Intents", "Retried", "Session"]
@@ -78,10 +75,7 @@ class Intents(Holdings):
     @classmethod
     async def provide(cls, context: Context) -> Self:
         phases.must_fit(context)
-        connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
-        http = aiohttp.ClientSession(connector=connector)
-        context.stack.push_async_callback(http.close)
-        return cls(context, await context.get(SpecTime), http)
+        return cls(context, await context.get(SpecTime))
 
     # --- names that no other check uses
 
