@@ -10,9 +10,8 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.rivals import ends_busy, one_wins
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, ended_busy, shown
-
-ONE_OF_EACH = {"api": 1, "worker": 1}
 
 
 @verifies("IN-BUSY-01", waits="give_up")

@@ -8,9 +8,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.keys import Lease
 from holdfast.conformance.intents.rivals import ends_busy
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import ended_busy, shown
-
-ONE_OF_EACH = {"api": 1, "worker": 1}
 
 
 @verifies("IN-DEDUP-01", waits="give_up")

@@ -13,9 +13,9 @@ from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import PHASE_1, Intents, Session
 from holdfast.conformance.intents.rivals import one_wins
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, refused, shown
 
-ONE_OF_EACH = {"api": 1, "worker": 1}
 REPLICAS = {"api": 2, "worker": 1}
 
 

@@ -9,10 +9,8 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import Intents, Session
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import ended_without_tuner, shown
-
-ONE_OF_EACH = {"api": 1, "worker": 1}
-
 
 # --- a slot for each session
 
