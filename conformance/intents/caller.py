@@ -30,6 +30,7 @@ from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
+from holdfast.target.deployment import Deployment
 
 R = TypeVar("R")
 # The authorization of a caller who shows none.
@@ -50,8 +51,10 @@ class Caller(BurstDriver[Answer]):
     at_once: ClassVar[int | None] = PARALLEL
     settled: ClassVar[str] = "accept_fast"
 
-    def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
-        super().__init__(context, T)
+    def __init__(
+        self, context: Context, T: SpecTime, http: aiohttp.ClientSession, deployment: Deployment | None = None
+    ) -> None:
+        super().__init__(context, T, deployment)
         self.http = http
         target = context.target
         self.adapter: Adapter = ADAPTERS[str(target.dialect.get("intent_adapter", "default"))](

@@ -83,6 +83,10 @@ class Intents(Holdings):
         context.stack.push_async_callback(http.close)
         return cls(context, await context.get(SpecTime), http)
 
+    async def another(self) -> Self:
+        """Returns a driver for one more deployment like the check's own."""
+        return type(self)(self.context, self.T, self.http, await self.context.another())
+
     # --- names that no other check uses
 
     def channel(self) -> str:
