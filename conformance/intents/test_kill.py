@@ -156,10 +156,11 @@ async def test_leases_of_strangers_are_gone_once_the_worker_starts(intents: Inte
     isolation="disruptive",
     nodes=ONE_OF_EACH,
     busy=True,
-    waits="queued_rounds*(stop_release + 2*busy_verdict)",
+    waits="queued_rounds*(stop_release + 2*busy_verdict) + recover_ready",
 )
 async def test_what_was_queued_while_the_worker_was_down_meets_no_old_lease(intents: Intents, T: SpecTime) -> None:
-    for _ in range(T.count("queued_rounds")):
+    rounds = T.count("queued_rounds")
+    for turn in range(rounds):
         queued, started = await queued_meanwhile(intents)
 
         async def ready(session: Session = queued) -> bool:
@@ -168,6 +169,8 @@ async def test_what_was_queued_while_the_worker_was_down_meets_no_old_lease(inte
             return seen.state in intents.running_states
 
         await intents.comes(ready, "recover_ready", since=started, what="the queued session running")
+        if turn == rounds - 1:
+            await T.sleep_until(started, T.recover_ready, "a flush that comes late")
         rival = await intents.begin(queued.target, intents.profiles[2])
         expect(await intents.decided(rival), ended_busy(), why="another start of the channel")
         await intents.stopped(queued)

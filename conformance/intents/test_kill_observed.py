@@ -64,19 +64,25 @@ async def test_another_worker_rejects_while_the_leases_are_there(intents: Intent
     await busy_until_expiry(intents, held, killed, look)
 
 
-@verifies("IN-KILL-07", part=2, isolation="disruptive", nodes=ONE_OF_EACH, waits="2*start_ready + recover_ready")
+@verifies("IN-KILL-07", part=2, isolation="disruptive", nodes=ONE_OF_EACH, waits="2*start_ready + 2*recover_ready")
 async def test_the_lease_of_what_was_queued_is_not_flushed(intents: Intents, T: SpecTime) -> None:
-    queued, _ = await queued_meanwhile(intents)
+    queued, started = await queued_meanwhile(intents)
     key = intents.store.service(queued.target)
 
     async def held() -> bool:
         return (await intents.store.lease(key)).owner == queued.id
 
     await T.until(held, give_up=T.give_up, what="the lease of the queued session", every=T.sample_fast)
+
+    async def still() -> None:
+        demand(await held(), f"{key} of {queued.id}", "gone, or another's", "from the first time on")
+
+    left = started.hi + T.recover_ready - T.now().hi
+    await intents.throughout(still, left, "a flush that comes late", every=T.sample_fast)
     rival = await intents.begin(queued.target, intents.profiles[2])
 
     async def rejected() -> Answer | None:
-        demand(await held(), f"{key} of {queued.id}", "gone, or another's", "from the first time on")
+        await still()
         seen = await intents.poll(rival)
         return seen if seen.terminal or seen.state in intents.running_states else None
 
