@@ -31,6 +31,7 @@ from holdfast.conformance.shared.bursts import BurstDriver
 from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
+from holdfast.target.deployment import Deployment
 
 R = TypeVar("R")
 # The authorization of a caller who shows none.
@@ -51,8 +52,8 @@ class Caller(BurstDriver[Answer]):
     at_once: ClassVar[int | None] = PARALLEL
     settled: ClassVar[str] = "accept_fast"
 
-    def __init__(self, context: Context, T: SpecTime) -> None:
-        super().__init__(context, T)
+    def __init__(self, context: Context, T: SpecTime, deployment: Deployment | None = None) -> None:
+        super().__init__(context, T, deployment)
         self.http = self._new_connections()
         target = context.target
         self.adapter: Adapter = ADAPTERS[str(target.dialect.get("intent_adapter", "default"))](
@@ -217,6 +218,13 @@ class Caller(BurstDriver[Answer]):
         for name in self.lone_workers:
             self.context.stack.push_async_callback(self.resume, name)
             await self.pause(name)
+
+    async def resume_workers(self) -> Moment:
+        """Lets all workers go on; returns when."""
+        asked = self.T.now()
+        for name in self.lone_workers:
+            await self.resume(name)
+        return Moment(asked.lo, self.T.now().hi)
 
     async def metrics_text(self, node: str) -> str:
         """Returns the metrics page of a node. Raises NotObservable if it has none, Finding if it can't be read."""

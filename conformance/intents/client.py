@@ -77,6 +77,10 @@ class Intents(Holdings):
         phases.must_fit(context)
         return cls(context, await context.get(SpecTime))
 
+    async def another(self) -> Self:
+        """Returns a driver for one more deployment like the check's own."""
+        return type(self)(self.context, self.T, await self.context.another())
+
     # --- names that no other check uses
 
     def channel(self) -> str:

@@ -14,11 +14,12 @@ async def runs_on_first(intents: Intents, ref: str | None = None, profile: str |
 
     For checks whose nodes are started by hand: a worker that is not there yet can't have taken the start.
     """
-    if len(intents.workers) < 2:
+    first, *others = intents.lone_workers
+    if not others:
         raise NotApplicable("the target has one worker")
-    await intents.deployment.start_nodes(*intents.apis, intents.workers[0])
+    await intents.deployment.start_nodes(*intents.apis, first)
     session = await intents.running(ref, profile)
-    await intents.deployment.start_nodes(intents.workers[1])
+    await intents.deployment.start_nodes(others[0])
     return session
 
 
@@ -41,10 +42,10 @@ async def pipeline_asked(intents: Intents, session: Session) -> None:
         await T.until(asked, give_up=T.give_up, what="the pipeline to be asked to start", every=T.sample_fast)
 
 
-async def drained(intents: Intents) -> Moment:
-    """Ends the first worker gracefully and judges that it exits in time; returns when it had."""
+async def drained(intents: Intents, worker: str) -> Moment:
+    """Ends a worker gracefully and judges that it exits in time; returns when it had."""
     asked = intents.T.now()
-    status, _ = await intents.term(intents.worker, intents.never("drain_max"))
+    status, _ = await intents.term(worker, intents.never("drain_max"))
     exited = intents.T.now()
     demand(status is not None, "an exit after SIGTERM", f"it still runs after {exited.hi - asked.lo:.1f} s")
     intents.T.at_most("drain_max", since=asked, seen=exited, what="the exit of the worker")

@@ -14,7 +14,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import PHASE_1, Intents, Session
 from holdfast.conformance.intents.rivals import one_wins
 from holdfast.conformance.intents.running import ONE_OF_EACH
-from holdfast.conformance.intents.wire import Answer, accepted, refused, shown
+from holdfast.conformance.intents.wire import Answer, accepted
+from holdfast.conformance.shared.wire import status
 
 REPLICAS = {"api": 2, "worker": 1}
 
@@ -138,7 +139,7 @@ def _one_accepted(ref: str, answers: Sequence[Answer]) -> Session:
     seen = f"{len(taken)} of {len(answers)} accepted"
     demand(len(taken) == 1, "one start accepted in phase 1", seen, f"{len(answers)} identical starts")
     for answer in answers:
-        expect(answer, accepted(taken[0].session_id), refused(409), why="identical starts in phase 1")
+        expect(answer, accepted(taken[0].session_id), status(409), why="identical starts in phase 1")
     return _session(ref, taken[0])
 
 
@@ -176,11 +177,7 @@ async def test_a_hundred_starts_by_several_users_share_one_session(intents: Inte
         raise NotObservable("[credentials] write2")
     ref = intents.channel()
     session = _one_session(ref, await _crowd(intents, ref, T.count("herd_size"), intents.apis[:1], users))
-    await _runs(intents, session)
-
-
-async def _runs(intents: Intents, session: Session) -> None:
-    expect(await intents.decided(session), shown(*intents.running_states), why="the session of the herd")
+    await intents.ready(session, owner="IN-HERD-03")
 
 
 # --- API replicas
@@ -194,7 +191,7 @@ async def test_replicas_answer_with_one_session(intents: Intents, T: SpecTime) -
 @verifies("IN-HERD-04", part=2, isolation="quiet", nodes=REPLICAS, busy=True, waits="give_up")
 async def test_a_herd_on_replicas_takes_one_tuner_lease(intents: Intents, T: SpecTime) -> None:
     for session in await _on_replicas(intents, T):
-        await _runs(intents, session)
+        await intents.ready(session)
         held = await intents.store.tuners_of(session.id)
         demand(len(held) == 1, "one tuner lease of the session", plain(held), f"session {session.id}")
 
@@ -231,8 +228,7 @@ async def test_a_herd_in_several_profiles_makes_one_session_each(intents: Intent
     await intents.pause_workers()
     rivals, _ = await _mixed_starts(intents, T)
     expect(len(rivals), T.count("mixed_profiles"), why="sessions, while the worker can't decide any")
-    for worker in intents.workers:
-        await intents.resume(worker)
+    await intents.resume_workers()
     await one_wins(intents, rivals, "starts of a channel in several profiles")
 
 

@@ -12,8 +12,8 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import PHASE_1, PHASE_2, Intents, Session
 from holdfast.conformance.intents.keys import Lease
 from holdfast.conformance.intents.running import ONE_OF_EACH
-from holdfast.conformance.intents.wire import Answer, accepted, refused, shown
-from holdfast.conformance.shared.wire import moment
+from holdfast.conformance.intents.wire import Answer, accepted, shown
+from holdfast.conformance.shared.wire import moment, status
 
 REPLICAS = {"api": 2, "worker": 1}
 
@@ -35,7 +35,7 @@ async def test_a_held_channel_is_a_conflict_without_the_flag(intents: Intents) -
 async def _conflicts(intents: Intents) -> None:
     first, second = intents.profiles[:2]
     holder = await intents.running(profile=first)
-    expect(await intents.start(holder.target, second), refused(409), why="a start of a channel that is held")
+    expect(await intents.start(holder.target, second), status(409), why="a start of a channel that is held")
 
 
 @verifies("IN-PHASE-01", part=2, isolation="disruptive", nodes=ONE_OF_EACH, settings=PHASE_1, waits="start_ready")
@@ -43,7 +43,7 @@ async def test_the_api_itself_takes_the_channel(intents: Intents) -> None:
     first, second = intents.profiles[:2]
     await intents.pause_workers()
     holder = await intents.begin(profile=first)
-    expect(await intents.start(holder.target, second), refused(409), why="another start while no worker runs")
+    expect(await intents.start(holder.target, second), status(409), why="another start while no worker runs")
 
 
 @verifies("IN-PHASE-01", part=3, isolation="disruptive", nodes=ONE_OF_EACH, settings=PHASE_1, waits="start_ready")
@@ -94,7 +94,7 @@ async def _pair(intents: Intents, T: SpecTime) -> None:
 async def test_an_identical_start_is_a_conflict_while_the_channel_is_held(intents: Intents, T: SpecTime) -> None:
     session = await intents.running()
     await T.sleep_until(session.accepted, T.repeat_soon, "the same start again")
-    expect(await intents.start(session.target), refused(409), why="the same start while the channel is held")
+    expect(await intents.start(session.target), status(409), why="the same start while the channel is held")
     expect(await intents.poll(session), shown(*intents.running_states), why="the session after the conflict")
 
 
@@ -103,18 +103,14 @@ async def test_an_identical_start_is_a_conflict_while_the_channel_is_held(intent
 
 @verifies("IN-PHASE-03", isolation="quiet", nodes=ONE_OF_EACH, settings=PHASE_1, waits="give_up")
 async def test_the_worker_runs_what_the_api_took_the_channel_for(intents: Intents) -> None:
-    await _runs(intents, await intents.begin(), "a session whose channel the API took")
-
-
-async def _runs(intents: Intents, session: Session, why: str) -> None:
-    expect(await intents.decided(session), shown(*intents.running_states), why=why)
+    await intents.ready(await intents.begin(), owner="IN-PHASE-03")
 
 
 @verifies("IN-PHASE-03", part=2, isolation="quiet", nodes=ONE_OF_EACH, settings=PHASE_1, waits="give_up")
 async def test_api_and_worker_mean_the_same_lease(intents: Intents, keys: Keyspace, T: SpecTime) -> None:
     ref, began = f"{intents.channel().lower().rstrip(':')}:", T.now()
     session = await intents.begin(ref)
-    await _runs(intents, session, "a session whose channel has lower-case letters and a colon at its end")
+    await intents.ready(session, owner="IN-PHASE-03")
     key = intents.store.service(ref)
     expect((await intents.store.lease(key)).owner, session.id, why=f"owner of {key}")
     seen = {event.key for event in await keys.events(f"{intents.store.roots('service')[0]}*", since=began)}
@@ -142,18 +138,10 @@ async def test_the_worker_sets_the_expiry_back(intents: Intents, T: SpecTime) ->
 
     with intents.context.arranging("IN-PHASE-01"):
         await T.until(half_gone, give_up=T.lease_ttl, what=f"half of {key} to be gone", every=T.sample_fast)
-    resumed = await _resumed(intents)
+    resumed = await intents.resume_workers()
     what = f"a life time of {key} above {T.refreshed_pttl:.1f} s"
     await intents.comes(refreshed, "refresh_within", since=resumed, what=what, every=T.sample_fast)
-    await _runs(intents, session, "a session that the worker took up late")
-
-
-async def _resumed(intents: Intents) -> Moment:
-    """Lets all workers go on; returns when."""
-    asked = intents.T.now()
-    for worker in intents.workers:
-        await intents.resume(worker)
-    return Moment(asked.lo, intents.T.now().hi)
+    await intents.ready(session, owner="IN-PHASE-03")
 
 
 # --- how long the API's lease lasts
@@ -200,9 +188,9 @@ async def test_the_lease_of_the_api_is_not_renewed(intents: Intents, T: SpecTime
 
     async def taken() -> bool:
         answer = await intents.start(held.target, second)
-        expect(answer, accepted(), refused(409), why="another start of the channel")
+        expect(answer, accepted(), status(409), why="another start of the channel")
         if (await falls()).owner == held.id:
-            expect(answer, refused(409), why=f"another start while {key} is there")
+            expect(answer, status(409), why=f"another start while {key} is there")
         return answer.status == 202
 
     demand((await falls()).owner == held.id, f"{key} held by the session", "no lease of it", "after the 202")
@@ -224,7 +212,7 @@ async def _taken_again(intents: Intents, ref: str, profile: str, since: Moment, 
 
     async def look() -> Answer | None:
         answer = await intents.start(ref, profile)
-        expect(answer, accepted(), refused(409), why="another start of the channel")
+        expect(answer, accepted(), status(409), why="another start of the channel")
         return answer if answer.status == 202 else None
 
     what = "the channel to be accepted again"
@@ -236,7 +224,7 @@ async def _taken_again(intents: Intents, ref: str, profile: str, since: Moment, 
 async def test_a_stopped_session_gives_back_what_the_api_took(intents: Intents) -> None:
     first, second = intents.profiles[:2]
     session = await intents.running(profile=first)
-    expect(await intents.start(session.target, second), refused(409), why="control: the channel is held")
+    expect(await intents.start(session.target, second), status(409), why="control: the channel is held")
     since = await intents.stopped(session)
     intents.in_time(await intents.retry(session.target, second), since, "the next start after a stop")
 
@@ -268,7 +256,7 @@ async def test_moving_the_flag_disturbs_no_session(intents: Intents) -> None:
     await _flip(intents, PHASE_2, session)
     expect(await intents.start(session.target), accepted(session.id), why="the same start with the flag off")
     await _flip(intents, PHASE_1, session)
-    expect(await intents.start(session.target), refused(409), why="the same start with the flag on")
+    expect(await intents.start(session.target), status(409), why="the same start with the flag on")
 
 
 @verifies(
@@ -327,78 +315,8 @@ async def test_a_conflict_says_so_and_when_to_come_again(intents: Intents, T: Sp
     first, second = intents.profiles[:2]
     holder = await intents.running(profile=first)
     answer = await intents.start(holder.target, second)
-    expect(answer, refused(409), why="a start of a channel that is held")
+    expect(answer, status(409), why="a start of a channel that is held")
     with intents.context.collect():
         expect(answer.code, "LEASE_BUSY", why="the code of the conflict")
     again = answer.headers.get("Retry-After", "").strip()
     expect(again, str(T.count("retry_after_seconds")), why="Retry-After of the conflict")
-
-
-@verifies("IN-PHASE-08", part=2, isolation="disruptive", nodes=ONE_OF_EACH, settings=PHASE_1, waits="quiet_watch")
-async def test_a_conflict_leaves_no_trace_and_the_api_takes_no_tuner(intents: Intents) -> None:
-    first, second = intents.profiles[:2]
-    await intents.pause_workers()
-    session = await intents.begin(profile=first)
-    expect(await intents.store.leases("tuner"), {}, why="tuner leases before a worker saw the session")
-
-    async def conflict() -> None:
-        expect(await intents.start(session.target, second), refused(409), why="a start of a channel that is held")
-
-    await intents.leaves_no_trace(conflict, "a conflict")
-
-
-@verifies(
-    "IN-PHASE-08",
-    part=3,
-    isolation="disruptive",
-    nodes=ONE_OF_EACH,
-    settings=PHASE_1,
-    waits="give_up + probe_past_ttl",
-)
-async def test_a_session_replayed_after_its_lease_ran_out_still_runs(intents: Intents) -> None:
-    session = await _replayed_late(intents)
-    await _resumed(intents)
-    await _runs(intents, session, "a session that was replayed after its lease had run out")
-
-
-@verifies(
-    "IN-PHASE-08",
-    part=4,
-    isolation="disruptive",
-    nodes=ONE_OF_EACH,
-    settings=PHASE_1,
-    waits="give_up + probe_past_ttl",
-)
-async def test_a_replay_after_the_lease_ran_out_leaves_no_other_owner(intents: Intents) -> None:
-    session = await _replayed_late(intents)
-    key = intents.store.service(session.target)
-    expect((await intents.store.lease(key)).owner, "", session.id, why=f"owner of {key} after the replay")
-
-
-async def _replayed_late(intents: Intents) -> Session:
-    """Starts a channel that no worker takes up, and again when its lease has run out; judges that it is replayed."""
-    await intents.pause_workers()
-    session = await intents.begin()
-    await intents.T.sleep_until(session.accepted, intents.T.probe_past_ttl, "the lease of the API to run out")
-    again = await intents.start(session.target, session.profile)
-    expect(again, accepted(session.id), why="the same start after its lease ran out")
-    return session
-
-
-@verifies("IN-PHASE-08", part=5, isolation="quiet", nodes=ONE_OF_EACH, settings=PHASE_1, waits="give_up")
-async def test_an_intent_that_cannot_be_published_gives_its_lease_back(intents: Intents) -> None:
-    ref = intents.channel()
-    key = intents.store.service(ref)
-    await _break_bus(intents)
-    answer = await intents.start(ref)
-    expect(answer, refused(503), why="a start while nothing can be published")
-    failed = moment(answer)
-    await intents.released(key, bound="stop_release", since=failed, what="release of what could not be recorded")
-
-
-async def _break_bus(intents: Intents) -> None:
-    """Puts a string in the place of the bus, so that publishing fails."""
-    await intents.running()  # makes the bus, where no worker has
-    bus = intents.store.name("bus")
-    await intents.store.ask("RENAME", bus, f"{bus}:aside")
-    await intents.store.ask("SET", bus, "no stream")

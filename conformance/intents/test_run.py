@@ -182,7 +182,7 @@ async def test_a_stopped_session_frees_channel_and_tuner_at_once(intents: Intent
 @verifies("IN-RUN-07", isolation="disruptive", nodes=ONE_OF_EACH, waits="start_ready + drain_max")
 async def test_a_worker_ends_its_sessions_before_it_exits(intents: Intents) -> None:
     session = await intents.running()
-    await drained(intents)
+    await drained(intents, intents.lone_workers[0])
     expect(await intents.poll(session), ended(), why="its session once the worker has exited")
 
 

@@ -28,7 +28,7 @@ async def test_a_released_lease_does_not_come_back(intents: Intents, keys: Keysp
 @verifies("IN-RUN-07", part=2, isolation="disruptive", nodes=ONE_OF_EACH, waits="start_ready + drain_max")
 async def test_a_worker_that_has_exited_leaves_no_lease(intents: Intents) -> None:
     await intents.running()
-    await drained(intents)
+    await drained(intents, intents.worker)
     left = ", ".join(f"{key} of {owner}" for key, owner in (await intents.store.leases()).items())
     demand(not left, "no lease", left, "once the worker has exited")
 
@@ -72,8 +72,9 @@ async def test_no_pipeline_is_started_for_a_session_stopped_before(intents: Inte
 
 async def _stopped_early(intents: Intents) -> Session:
     """Starts and stops a channel while the worker is paused, and lets the worker go on; returns the session."""
-    await intents.pause(intents.worker)
+    await intents.pause_workers()
     session = await intents.begin()
     expect(await intents.stop(session), accepted(), status(202), why="a stop before the session is picked up")
-    await intents.resume(intents.worker)
+    for worker in intents.workers:
+        await intents.resume(worker)
     return session
