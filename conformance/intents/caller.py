@@ -10,9 +10,9 @@ is later (`never`).
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import aiohttp
 from multidict import CIMultiDict
@@ -28,14 +28,19 @@ from holdfast.conformance.intents.places import FEWEST, USUAL, Places
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
+from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
+from holdfast.target.deployment import Deployment
 
+R = TypeVar("R")
 # The authorization of a caller who shows none.
 NOBODY = ""
 WRITERS = ("write", "write2", "write3", "write4", "write5")
 # Requests in flight; a herd of the catalogue goes out at once.
 PARALLEL = 128
+# Rounds of one observation that run beside each other.
+ROUNDS = 5
 # Seconds for an answer beyond the longest that a row waits for one.
 _TIMEOUT_EXTRA = 5.0
 
@@ -47,9 +52,9 @@ class Caller(BurstDriver[Answer]):
     at_once: ClassVar[int | None] = PARALLEL
     settled: ClassVar[str] = "accept_fast"
 
-    def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
-        super().__init__(context, T)
-        self.http = http
+    def __init__(self, context: Context, T: SpecTime, deployment: Deployment | None = None) -> None:
+        super().__init__(context, T, deployment)
+        self.http = self._new_connections()
         target = context.target
         self.adapter: Adapter = ADAPTERS[str(target.dialect.get("intent_adapter", "default"))](
             target.dialect, context.deployment.fill
@@ -110,6 +115,16 @@ class Caller(BurstDriver[Answer]):
         return self._keys
 
     # --- calls
+
+    def _new_connections(self) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
+        http = aiohttp.ClientSession(connector=connector)
+        self.context.stack.push_async_callback(http.close)
+        return http
+
+    async def hang_up(self) -> None:
+        """Lets all further calls open connections of their own; calls that are on their way keep theirs."""
+        self.http = self._new_connections()
 
     async def call(
         self,
@@ -204,6 +219,13 @@ class Caller(BurstDriver[Answer]):
             self.context.stack.push_async_callback(self.resume, name)
             await self.pause(name)
 
+    async def resume_workers(self) -> Moment:
+        """Lets all workers go on; returns when."""
+        asked = self.T.now()
+        for name in self.lone_workers:
+            await self.resume(name)
+        return Moment(asked.lo, self.T.now().hi)
+
     async def metrics_text(self, node: str) -> str:
         """Returns the metrics page of a node. Raises NotObservable if it has none, Finding if it can't be read."""
         spec = self.deployment.nodes[node].spec
@@ -233,6 +255,16 @@ class Caller(BurstDriver[Answer]):
         taken = await places.take(count)
         self.context.stack.push_async_callback(places.give_back, taken)
         self.context.stack.push_async_callback(self.tidy_up)
+
+    async def rounds(self, work: Sequence[Callable[[], Awaitable[R]]], *, sessions: int = 1) -> list[R]:
+        """Does all of it, as much at a time as there are tuner slots for, and returns the results in order.
+
+        Each piece has so many sessions at a time, and ends them. Called before the first session.
+        """
+        total = int(self.context.target.dialect.get("tuner_slots", FEWEST))
+        at_once = max(1, min(ROUNDS, total // sessions))
+        await self.places(at_once * sessions)
+        return await self.parallel(work, at_once)
 
     @property
     def owns_deployment(self) -> bool:

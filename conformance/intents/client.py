@@ -12,29 +12,24 @@ deployment of their own.
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
-
-import aiohttp
 
 from holdfast.check.context import Context
 from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
-from holdfast.conformance.intents import wire
+from holdfast.conformance.intents import phases, wire
 from holdfast.conformance.intents.caller import NOBODY, HasId, id_of
 from holdfast.conformance.intents.holdings import Holdings
+from holdfast.conformance.intents.phases import PHASE_1, PHASE_2
 from holdfast.conformance.intents.wire import Answer
-from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import status
 
 __all__ = ["NOBODY", "PHASE_1", "PHASE_2", "Intents", "Retried", "Session"]
 
-# Settings of an API in the two phases of the migration.
-PHASE_1: Mapping[str, str] = {"api_leases": "true"}
-PHASE_2: Mapping[str, str] = {"api_leases": "false"}
 _PROFILES = ("universal", "high", "low", "mobile")
 _INVALID_PROFILE = "no such profile!"
 _REF = "1:0:19:{}:3EF:1:C00000:0:0:0:"
@@ -79,10 +74,12 @@ class Intents(Holdings):
 
     @classmethod
     async def provide(cls, context: Context) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, ssl=False, keepalive_timeout=IDLE_AT_MOST)
-        http = aiohttp.ClientSession(connector=connector)
-        context.stack.push_async_callback(http.close)
-        return cls(context, await context.get(SpecTime), http)
+        phases.must_fit(context)
+        return cls(context, await context.get(SpecTime))
+
+    async def another(self) -> Self:
+        """Returns a driver for one more deployment like the check's own."""
+        return type(self)(self.context, self.T, await self.context.another())
 
     # --- names that no other check uses
 
@@ -230,9 +227,12 @@ class Intents(Holdings):
 
     async def decided(self, session: Session, *, every: float | None = None) -> Answer:
         """Waits until the session runs or is terminal, whichever comes; returns the poll that shows it."""
+        return (await self.verdict(session, every=every))[0]
+
+    async def verdict(self, session: Session, *, every: float | None = None) -> tuple[Answer, Moment]:
+        """Does the same and returns when, too."""
         both = self.running_states | wire.TERMINAL
-        answer, _ = await self._until(session, lambda seen: seen.state in both, "decided", every=every)
-        return answer
+        return await self._until(session, lambda seen: seen.state in both, "decided", every=every)
 
     async def ended(self, session: Session, *, since: Moment | None = None) -> tuple[Answer, Moment]:
         """Waits until the session is terminal; returns the poll that shows it, and when."""

@@ -7,7 +7,7 @@ from typing import Any
 from holdfast.check.finding import NotObservable, demand, expect
 from holdfast.check.hooks import Hooks
 from holdfast.check.timeline import Moment
-from holdfast.conformance.intents.caller import Caller
+from holdfast.conformance.intents.caller import Caller, HasId
 from holdfast.conformance.intents.keys import Lease
 
 
@@ -33,6 +33,17 @@ class Holdings(Caller):
             early = lease.left is None or seen.hi < lease.expiry.lo - self.T.lease_slack
             left = "without expiry" if lease.left is None else f"with {lease.left:.2f} s left"
             demand(early, f"{key} released", f"it was last seen {left}, and then ran out", what)
+
+    # --- the bus
+
+    async def redeliver(self, session: HasId, times: int = 1) -> None:
+        """Appends copies of the session's start event to the bus, as deliveries that come again."""
+        with self.context.arranging("IN-QUEUE-03"):
+            bus = await self.store.events()
+            named = [event for event in bus if any(session.id in text for text in event.fields.values())]
+            demand(named, "an event that names the session", f"{len(bus)} events that do not", session.id)
+        for _ in range(times):
+            await self.store.publish(named[0])
 
     # --- the pipeline
 

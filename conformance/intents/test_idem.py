@@ -9,6 +9,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.intents import wire
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.keys import IntentKeys
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, shown
 
 # Fields of a body that a target may refuse to know.
@@ -54,7 +55,7 @@ async def test_a_repeat_gets_the_session_while_its_pipeline_starts(intents: Inte
     await intents.ready(session)
 
 
-@verifies("IN-IDEM-02", isolation="quiet", nodes={"api": 1, "worker": 1}, waits="quiet_watch + give_up")
+@verifies("IN-IDEM-02", isolation="quiet", nodes=ONE_OF_EACH, waits="quiet_watch + give_up")
 async def test_a_replay_persists_and_publishes_nothing(intents: Intents, T: SpecTime) -> None:
     session = await intents.running()
     with intents.context.arranging("IN-QUEUE-03"):

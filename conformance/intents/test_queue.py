@@ -18,11 +18,9 @@ from holdfast.conformance.intents import wire
 from holdfast.conformance.intents.bus import Arrival, broken, last_of, note_arrivals, told
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.keys import IntentKeys, Lease
+from holdfast.conformance.intents.running import ONE_OF_EACH, lease_keys
 from holdfast.conformance.intents.wire import Answer, accepted, ended, ended_without_tuner, is_new, refused, shown
 from holdfast.conformance.shared.wire import status
-
-ONE_OF_EACH = {"api": 1, "worker": 1}
-
 
 # --- IN-QUEUE-01: the record
 
@@ -271,14 +269,11 @@ async def test_the_api_leaves_the_leases_of_a_running_session_alone(
 
 
 async def _held(intents: Intents, session: Session) -> dict[str, Lease]:
-    """Returns the service lease and the tuner lease of a running session."""
-    with intents.context.arranging("IN-TUNER-01"):
-        tuners = await intents.store.tuners_of(session.id)
-        demand(tuners, "a tuner lease", "none", f"session {session.id} runs")
+    """Returns both leases of a running session, by name."""
+    held = {key: await intents.store.lease(key) for key in await lease_keys(intents, session)}
     with intents.context.arranging("IN-DEDUP-01"):
-        service = intents.store.service(session.target)
-        held = {key: await intents.store.lease(key) for key in (service, *tuners)}
-        expect(held[service].owner, session.id, why=f"owner of {service}")
+        owners = {lease.owner for lease in held.values()}
+        expect(owners, {session.id}, why="owners of the leases of a running session")
     return held
 
 

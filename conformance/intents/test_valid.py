@@ -10,6 +10,7 @@ from holdfast.check.finding import NotApplicable, demand, expect
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents import refusals, wire
 from holdfast.conformance.intents.client import Intents, Session
+from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, refused
 
 Maker = Callable[[Intents], Mapping[str, Any]]
@@ -33,7 +34,7 @@ async def test_a_body_that_is_no_json_object_is_400(intents: Intents) -> None:
     expect(await intents.start(intents.channel()), accepted(), why="control: a valid start")
 
 
-@verifies("IN-VALID-01", part=2, isolation="quiet", nodes={"api": 1, "worker": 1}, waits="give_up + 2*quiet_watch")
+@verifies("IN-VALID-01", part=2, isolation="quiet", nodes=ONE_OF_EACH, waits="give_up + 2*quiet_watch")
 async def test_what_is_refused_leaves_nothing_behind(intents: Intents) -> None:
     taken = await _taken(intents)
 
