@@ -24,14 +24,13 @@ from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import (
     client_error,
     coded,
-    cut_off,
     no_server_error,
     queued,
     refused,
     success,
     turned_away,
 )
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.shared.wire import cut_off, status
 
 # A hundred requests take a second, but longer on a machine that also runs other work.
 WORK = "5*prompt"

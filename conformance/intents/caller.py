@@ -28,7 +28,7 @@ from holdfast.conformance.intents.places import FEWEST, USUAL, Places
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
-from holdfast.conformance.shared.http import IDLE_AT_MOST
+from holdfast.conformance.shared.http import IDLE_AT_MOST, any_certificate
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
 from holdfast.target.deployment import Deployment
@@ -157,6 +157,18 @@ class Caller(BurstDriver[Answer]):
             request, authorization, self.url(node), {"Content-Type": "application/json"}, text.encode()
         )
 
+    async def send_raw(
+        self, pieces: Sequence[bytes], *, pause: float = 0.0, last: bool = False, break_off: bool = False
+    ) -> Answer:
+        """Sends bytes that no client library would send to the first API; returns the answer, status 0 if none came."""
+        url = self.url()
+        tls = any_certificate() if url.startswith("https") else None
+        answer = await self.raw_exchange(
+            url, pieces, within=self.answer_timeout, tls=tls, pause=pause, last=last, break_off=break_off
+        )
+        self._note_session(answer, url)
+        return answer
+
     async def poll(
         self, session: "str | HasId", authorization: str | None = None, *, node: str | None = None
     ) -> Answer:
@@ -179,12 +191,16 @@ class Caller(BurstDriver[Answer]):
             answer = await self.exchange(
                 lambda: self.http, base, request, within=self.answer_timeout, headers=sent, data=data
             )
-            if answer.status == 202 and answer.session_id and request.path.startswith(wire.INTENTS):
-                self._given[answer.session_id] = base
+            self._note_session(answer, base)
             return answer
 
         said = f"as {authorization or 'nobody'}  " if authorization is not None else ""
         return await self.converse(lambda: f"{said}{request.describe()}", request, exchange())
+
+    def _note_session(self, answer: Answer, base: str) -> None:
+        """Notes a session that the check was given, to end it with the check."""
+        if answer.status == 202 and answer.session_id:
+            self._given[answer.session_id] = base
 
     def never(self, bound: str) -> float:
         """Returns the seconds after which what this name promises does not happen any more, as the catalogue says."""
