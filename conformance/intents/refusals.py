@@ -6,7 +6,7 @@ all starts a session of its own.
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from holdfast.check.finding import NotApplicable
@@ -86,6 +86,17 @@ def ill_formed(intents: Intents) -> dict[str, Any]:
         "a stop of nothing": _without(intents.stop_body(""), "sessionId"),
         "a stop of what is no UUID": intents.stop_body("not-a-uuid"),
     }
+
+
+# Bodies whose refusals IN-VALID-04 reads, and all of the group.
+Maker = Callable[[Intents], Mapping[str, Any]]
+ANSWERED: tuple[Maker, ...] = (without_channel, with_bad_profile, ill_formed)
+ALL: tuple[Maker, ...] = (*ANSWERED, with_bad_key_fields)
+
+
+def bodies(intents: Intents, makers: Sequence[Maker] = ALL) -> dict[str, Any]:
+    """Returns the bodies of these kinds, made anew, by what is wrong with each."""
+    return {what: body for make in makers for what, body in make(intents).items()}
 
 
 def _without(body: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Payloads (seed 3.1 step 2): what is no valid intent is refused with 400, and goes no further."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,6 @@ from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, refused
 from holdfast.conformance.shared.wire import cut_off
 
-Maker = Callable[[Intents], Mapping[str, Any]]
-# Bodies whose refusals IN-VALID-04 reads, and all of this group.
-ANSWERED: tuple[Maker, ...] = (refusals.without_channel, refusals.with_bad_profile, refusals.ill_formed)
-ALL = (*ANSWERED, refusals.with_bad_key_fields)
 CODES = {400: "INVALID_INPUT", 401: "UNAUTHORIZED", 403: "FORBIDDEN"}
 
 
@@ -42,7 +38,7 @@ async def test_what_is_refused_leaves_nothing_behind(intents: Intents) -> None:
     async def send_refused() -> None:
         for text in refusals.NO_OBJECTS:
             await intents.post_text(text)
-        for what, body in _bodies(intents, *ALL).items():
+        for what, body in refusals.bodies(intents).items():
             if what not in taken:
                 await intents.post(body)
 
@@ -50,14 +46,9 @@ async def test_what_is_refused_leaves_nothing_behind(intents: Intents) -> None:
     expect(await intents.start(intents.channel()), accepted(), why="control: a valid start")
 
 
-def _bodies(intents: Intents, *makers: Maker) -> dict[str, Any]:
-    """Returns the bodies of these kinds, made anew."""
-    return {what: body for make in makers for what, body in make(intents).items()}
-
-
 async def _taken(intents: Intents) -> set[str]:
     """Sends all bodies once and returns which were not refused with 400; what they started is over by then."""
-    answers = {what: await intents.post(body) for what, body in _bodies(intents, *ALL).items()}
+    answers = {what: await intents.post(body) for what, body in refusals.bodies(intents).items()}
     taken = {what: answer for what, answer in answers.items() if answer.status != 400}
     sessions = [Session(answer.session_id, "", None, answer) for answer in taken.values() if answer.session_id]
     await intents.stopped(*sessions)
@@ -151,7 +142,7 @@ async def test_every_refusal_is_a_problem_document(intents: Intents) -> None:
         },
         "a token with v3:read only": partial(intents.post, sound, intents.reader),
         **{f"the body {json.dumps(text)}": partial(intents.post_text, text) for text in refusals.NO_OBJECTS},
-        **{what: partial(intents.post, body) for what, body in _bodies(intents, *ANSWERED).items()},
+        **{what: partial(intents.post, body) for what, body in refusals.bodies(intents, refusals.ANSWERED).items()},
     }
     seen = {what: await call() for what, call in calls.items()}
     pad = "x" * intents.T.count("body_max_bytes")
