@@ -26,14 +26,13 @@ from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
-    cut_off,
     no_server_error,
     queued,
     refused,
     success,
     turned_away,
 )
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.shared.wire import cut_off, status
 
 # A hundred requests take a second, but longer on a machine that also runs other work.
 WORK = "5*prompt"

@@ -23,6 +23,7 @@ from holdfast.conformance.admission.wire import (
     success,
     timed_out,
 )
+from holdfast.conformance.shared.wire import cut_off
 
 
 def _answer(status: int = 200, headers: dict[str, str] | None = None, wall: float = 0.0, **body: object) -> Answer:
