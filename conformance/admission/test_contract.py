@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable
+from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.generated import Round, answered, fuzz
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
+from holdfast.check.finding import Finding, Inconclusive, expect
 from holdfast.check.generated import Round, answered, fuzz, https_session, json_values, try_examples
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire

@@ -16,7 +16,6 @@ from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
-    cut_off,
     place,
     queued,
     refused,
