@@ -23,24 +23,14 @@ from holdfast.conformance.intents.bystander import bystander
 from holdfast.conformance.intents.client import Intents, Session
 from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, accepted, refused
+from holdfast.conformance.shared.hostile import DEEP, DIGITS, OVERSIZED, TYPES, no_objects
 from holdfast.conformance.shared.wire import cut_off, status
 
-NESTED = 5_000
-# Above Python's own limit for turning digits into a number, at which servers tend to fail.
-DIGITS = "9" * 5_000
-OVERSIZED = 10_000_000
 EXAMPLES = 60
-
-# No JSON objects, however they are read.
-NO_OBJECTS = [
-    b"", b" ", b"{", b"}", b"null", b"true", b"42", b'"text"', b"[]", b"[{}]", b"{'a': 1}", b"NaN", b"<x/>", b"\x00",
-    b"\xff\xfe{}", b"serviceRef=1", b'{"serviceRef"}', b'{"serviceRef": "\xc3\x28"}', b'{"serviceRef": "a"} {}',
-    DIGITS.encode(), b'{"serviceRef": "' + b"a" * 100, b"[" * NESTED, b"[" * NESTED + b"]" * NESTED,
-]  # fmt: skip
 
 # JSON texts in the place of a field that has to be a text.
 NO_TEXTS = [
-    "1", "true", "1.5", "-1", "1e999", "[]", "{}", '["x"]', '{"$ne": null}', DIGITS, "[" * NESTED + "]" * NESTED,
+    "1", "true", "1.5", "-1", "1e999", "[]", "{}", '["x"]', '{"$ne": null}', DIGITS, DEEP,
 ]  # fmt: skip
 # Texts that make trouble in keys, logs and headers. `{}` is a channel of the check's own.
 ODD_TEXTS = [
@@ -55,11 +45,6 @@ HUGE_OFFSETS = ["9007199254740993", "1" + "0" * 400, DIGITS]
 NO_UUIDS = ["5", "true", "[]", "{}", '""', '"x"', '"../../x"', '"*"', '"\\u0000"', '"' + "a" * 10_000 + '"']
 # Limited by the public implementation only.
 ODD_CORRELATIONS = ['"a\\r\\nX-Evil: 1"', '"' + "a" * 5_000 + '"', '"💥"', '"\\ud800"', '""', "5", "null"]
-
-TYPES = [
-    "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=x",
-    "application/octet-stream", "application/json; " + "a" * 1_000, "/", ";",
-]  # fmt: skip
 
 NO_CREDENTIALS = [
     "InvalidFormat", "Bearer", "Bearer ", "Bearer null", "Bearer undefined", "Bearer *", "Bearer ..", "Bearer {}",
@@ -113,7 +98,16 @@ def _shown(body: bytes) -> str:
 @verifies("IN-VALID-01", isolation="quiet", nodes=ONE_OF_EACH, waits="give_up")
 async def test_whatever_is_no_json_object_is_refused(intents: Intents) -> None:
     async with bystander(intents):
-        await _try_all(intents, NO_OBJECTS, refused(400))
+        await _try_all(intents, no_objects("serviceRef"), refused(400))
+
+
+@verifies("IN-VALID-01", isolation="quiet", nodes=ONE_OF_EACH, waits="give_up")
+async def test_what_only_generous_readers_take_for_json_is_taken_or_refused(intents: Intents) -> None:
+    sound = _start(intents)
+    further = (b', "type": "stream.start"}', b', "correlationId": NaN}', b', "params": {"x": "\xc3\x28"}}')
+    generous = [sound + b" {}", b"\xef\xbb\xbf" + sound, sound.decode().encode("utf-16")]
+    async with bystander(intents):
+        await _try_all(intents, [*generous, *(sound[:-1] + more for more in further)], accepted(), refused(400))
 
 
 @verifies("IN-VALID-01", isolation="quiet", nodes=ONE_OF_EACH, waits="give_up")
@@ -127,7 +121,7 @@ async def test_a_body_of_another_content_type_is_refused(intents: Intents) -> No
 
 @verifies("IN-VALID-01", part=2, isolation="quiet", nodes=ONE_OF_EACH, waits="2*quiet_watch")
 async def test_hostile_bodies_leave_nothing_behind(intents: Intents) -> None:
-    bodies = [*NO_OBJECTS, *(_start(intents, serviceRef=text) for text in NO_TEXTS)]
+    bodies = [*no_objects("serviceRef"), *(_start(intents, serviceRef=text) for text in NO_TEXTS)]
     await intents.leaves_no_trace(partial(_try_all, intents, bodies, refused(400)), "bodies that are no intents")
 
 
