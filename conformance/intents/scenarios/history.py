@@ -44,24 +44,28 @@ class Life:
             self.last_ready = max(self.last_ready, answer.sent)
 
     def running(self, grace: float, key: str) -> Iterator[Operation]:
-        """Yields the two operations between which it surely ran, under this key; none if it was never seen to run."""
-        if self.ready and self.named:
+        """Yields the two operations between which it surely ran, under this key; none if that is not known."""
+        until = min(self.last_ready - grace, self.cut_off)
+        if self.ready and self.named and self.ready.hi <= until:
             yield _operation(self.id, RUN, key, self.named[0].lo, self.ready.hi)
-            yield self._end(END, key, self.last_ready, grace)
+            yield _ending(self.id, END, key, until)
 
     def known(self, grace: float) -> Iterator[Operation]:
-        """Yields an operation for each answer that named it, and one for the moment until which it surely lived."""
-        key = f"{self.channel} {self.profile}"
+        """Yields an operation for each answer that surely named it while it lived, and one for the end of that time."""
+        key, until = f"{self.channel} {self.profile}", min(self.last_live - grace, self.cut_off)
         for moment in self.named:
-            yield _operation(self.id, GIVEN, key, moment.lo, moment.hi)
-        yield self._end(OVER, key, max(self.last_live, self.named[0].lo), grace)
-
-    def _end(self, what: str, key: str, last: float, grace: float) -> Operation:
-        return Operation(self.id, what, key, None, Outcome.UNKNOWN, None, min(last - grace, self.cut_off), math.inf)
+            if moment.hi <= until:
+                yield _operation(self.id, GIVEN, key, moment.lo, moment.hi)
+        yield _ending(self.id, OVER, key, until)
 
 
 def _operation(client: str, what: str, key: str, invoked: float, completed: float) -> Operation:
     return Operation(client, what, key, None, Outcome.OK, None, invoked, completed)
+
+
+def _ending(client: str, what: str, key: str, earliest: float) -> Operation:
+    """The end of a hold, which came at this moment or at any later one."""
+    return Operation(client, what, key, None, Outcome.UNKNOWN, None, earliest, math.inf)
 
 
 @dataclass
@@ -82,7 +86,7 @@ class Lives:
 
     def of_keys(self) -> History:
         """At most one session lives under each idempotency key."""
-        return History.of(each for life in self.of.values() if life.named for each in life.known(self.grace))
+        return History.of(each for life in self.of.values() for each in life.known(self.grace))
 
     def left_over(self, longest: float) -> Iterator[str]:
         """Yields each lease that was there longer than this after its owner had ended, in words."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Finding, Inconclusive, demand, expect
+from holdfast.check.finding import Finding, demand, expect
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.intents.client import PHASE_1, PHASE_2, Intents, Session
@@ -14,6 +14,8 @@ from holdfast.conformance.intents.scenarios.watch import watching
 from holdfast.conformance.intents.wire import Answer, accepted, refused, shown
 
 STARTS, CLIENTS, RESETS = 200, 10, 10
+# How long after the first start of a herd the API is killed at the latest, in looks at its own speed.
+KILLED_WITHIN = 5
 TWO_APIS = {"api": 2, "worker": 1}
 ONE, OTHER = "holdfast-secret-before-the-rotation", "holdfast-secret-after-the-rotation"
 
@@ -32,6 +34,27 @@ async def _persistent(intents: Intents, ref: str, nodes: Sequence[str] = (), url
         await T.sleep(T.sample_every / 2, "the client's next attempt")
 
 
+async def _client(
+    intents: Intents,
+    ref: str,
+    over: asyncio.Event,
+    *,
+    least: int = 1,
+    nodes: Sequence[str] = (),
+    url: str | None = None,
+) -> list[Answer]:
+    """Starts the channel again and again until it is over, so often at least; returns the answers."""
+    answers = list[Answer]()
+    while len(answers) < least or not over.is_set():
+        answers.append(await _persistent(intents, ref, nodes, url))
+        await intents.T.sleep(intents.T.sample_fast, "the client's next start")
+    return answers
+
+
+def _together(of_clients: Sequence[Sequence[Answer]]) -> list[Answer]:
+    return [answer for answers in of_clients for answer in answers]
+
+
 async def _one_session(intents: Intents, answers: Sequence[Answer], ref: str, what: str) -> None:
     """Judges that all answers name one session, and that this one runs."""
     first = answers[0]
@@ -47,20 +70,14 @@ async def test_c09_connections_break_under_identical_starts(intents: Intents, fa
     ref, link, over = intents.channel(), f"{intents.apis[0]}-client", asyncio.Event()
     url = await faults.client_url(intents.apis[0])
 
-    async def client() -> list[Answer]:
-        answers = list[Answer]()
-        while len(answers) < STARTS // CLIENTS or not over.is_set():
-            answers.append(await _persistent(intents, ref, url=url))
-            await T.sleep(T.sample_fast, "the client's next start")
-        return answers
-
     async with watching(intents):
-        clients = [intents.beside(client()) for _ in range(CLIENTS)]
+        least = STARTS // CLIENTS
+        clients = [intents.beside(_client(intents, ref, over, least=least, url=url)) for _ in range(CLIENTS)]
         for _ in range(RESETS):
             async with faults.during("cut", link):
                 await T.sleep(T.sample_fast, "starts under the cut")
         over.set()
-        answers = [answer for each in await asyncio.gather(*clients) for answer in each]
+        answers = _together(await asyncio.gather(*clients))
         await _one_session(intents, answers, ref, "identical starts over connections that break")
     records = await intents.store.sessions()
     demand(len(records) == 1, "one record", f"{len(records)} records", "identical starts over connections that break")
@@ -75,17 +92,17 @@ async def test_c09_connections_break_under_identical_starts(intents: Intents, fa
 )
 async def test_c10_api_killed_in_the_middle_of_a_herd(intents: Intents, faults: Faults, T: SpecTime) -> None:
     """Clients try again: one session runs, and no start is answered with one that never leaves NEW."""
-    ref = intents.channel()
+    ref, over = intents.channel(), asyncio.Event()
+    size = T.count("herd_size")
     await intents.places()
     async with watching(intents):
-        await intents.warm(intents.apis, T.count("herd_size"))
-        herd = [intents.beside(_persistent(intents, ref)) for _ in range(T.count("herd_size"))]
-        _, waiting = await asyncio.wait(herd, return_when=asyncio.FIRST_COMPLETED)
-        if not waiting:
-            raise Inconclusive("the herd was answered before the API could be killed")
+        await intents.warm(intents.apis, size)
+        herd = [intents.beside(_client(intents, ref, over)) for _ in range(size)]
+        await T.sleep(intents.context.random.random() * KILLED_WITHIN * T.sample_fast, "the herd to be under way")
         async with faults.during("kill", intents.apis[0]):
             pass
-        answers = await asyncio.gather(*herd)
+        over.set()
+        answers = _together(await asyncio.gather(*herd))
         await _one_session(intents, answers, ref, "a herd through an API that was killed")
 
 
@@ -97,21 +114,14 @@ async def test_c12_secret_rotated_under_identical_starts(intents: Intents, T: Sp
     over, apis = asyncio.Event(), intents.apis
     async with watching(intents):
         session = await intents.running()
-
-        async def client(number: int) -> list[Answer]:
-            answers = list[Answer]()
-            while not over.is_set():
-                answers.append(await _persistent(intents, session.target, [*apis[number % 2 :], *apis[: number % 2]]))
-                await T.sleep(T.sample_fast, "the client's next start")
-            return answers
-
-        clients = [intents.beside(client(number)) for number in range(CLIENTS)]
+        orders = [apis, apis[::-1]] * (CLIENTS // 2)
+        clients = [intents.beside(_client(intents, session.target, over, nodes=order)) for order in orders]
         await T.sleep(T.hold_watch / 2, "starts under the first secret")
         rotated = [partial(intents.restart, api, idem_secret=OTHER, idem_secret_previous=ONE) for api in apis]
         await intents.parallel(rotated)
         await T.sleep(T.hold_watch / 2, "starts under the second secret")
         over.set()
-        answers = [answer for each in await asyncio.gather(*clients) for answer in each]
+        answers = _together(await asyncio.gather(*clients))
         await _one_session(intents, [session.answer, *answers], session.target, "identical starts over a rotation")
 
 

@@ -1,6 +1,7 @@
 """Watches all sessions of a scenario while faults are on, and judges their history at its end."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -8,7 +9,8 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from holdfast.check.finding import demand
+from holdfast.check.finding import Inconclusive, demand
+from holdfast.check.history import History
 from holdfast.check.invariants import at_most, require
 from holdfast.check.timeline import Moment
 from holdfast.conformance.intents import wire
@@ -24,12 +26,17 @@ class Watch:
     def __init__(self, intents: Intents, lives: Lives) -> None:
         self._intents = intents
         self._lives = lives
+        self._turn = 0
         intents.listeners.append(self._heard)
 
-    def killed(self, moment: Moment) -> None:
-        """Says that the worker of all sessions so far is dead: they run no longer, whatever polls show."""
+    def killed(self, moment: Moment, *, before: float = math.inf) -> None:
+        """Says that workers may have died then: sessions named before run no longer for certain, whatever polls show.
+
+        Those that were named later than `before` are not meant; without it, all so far are.
+        """
         for life in self._lives.of.values():
-            life.cut_off = min(life.cut_off, moment.lo)
+            if any(named.lo < before for named in life.named):
+                life.cut_off = min(life.cut_off, moment.lo)
 
     async def go_on(self) -> None:
         """Looks at sessions and leases again and again."""
@@ -40,7 +47,9 @@ class Watch:
 
     async def _poll(self) -> None:
         alive = [life.id for life in self._lives.of.values() if life.ended > self._intents.T.now().hi]
-        await asyncio.gather(*(self._intents.poll(each) for each in alive))
+        self._turn += 1
+        node = self._intents.apis[self._turn % len(self._intents.apis)]
+        await asyncio.gather(*(self._intents.poll(each, node=node) for each in alive))
 
     async def _read_leases(self) -> None:
         store = self._intents.store
@@ -68,13 +77,20 @@ class Watch:
     async def judge(self, slots: int | None = None) -> None:
         """Judges everything that was seen; `slots` is how many tuner slots the target has."""
         T, lives = self._intents.T, self._lives
-        one = partial(at_most, acquire=RUN, release=END)
-        require(await asyncio.to_thread(one, lives.of_channels(), 1))
+        ran = sum(each.what == RUN for each in lives.of_channels())
+        self._intents.context.transcript.note(f"{len(lives.of)} sessions were given, {ran} surely ran for a while")
+        await _hold(lives.of_channels(), RUN, END, 1)
         if slots is not None:
-            require(await asyncio.to_thread(one, lives.of_slots(), slots))
-        require(await asyncio.to_thread(at_most, lives.of_keys(), 1, acquire=GIVEN, release=OVER))
+            await _hold(lives.of_slots(), RUN, END, slots)
+        await _hold(lives.of_keys(), GIVEN, OVER, 1)
         left = sorted(lives.left_over(T.lease_ttl + T.lease_slack))
         demand(not left, "no lease beyond its life time without a live owner", "; ".join(left), unsafe=True)
+
+
+async def _hold(history: History, acquire: str, release: str, count: int) -> None:
+    if acquire not in history.names:
+        raise Inconclusive(f"no session was seen for long enough to tell whether at most {count} hold at a time")
+    require(await asyncio.to_thread(partial(at_most, acquire=acquire, release=release), history, count))
 
 
 @asynccontextmanager
