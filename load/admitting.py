@@ -34,7 +34,7 @@ class AdmissionUser(OpenUser):
         self.build = str(self.plan.dialect.get("current_build", "dev-build"))
         self.identities = Identities(self.plan.credentials)
         if not self.identities.minted:
-            raise RuntimeError("a campaign needs [credentials] auth_secret, to make as many users as it likes")
+            self.unable = "a campaign needs [credentials] auth_secret, to make as many users as it likes"
 
     def player(self, number: int) -> User:
         return self.identities.mint(f"u-{self.plan.run}-{number}")

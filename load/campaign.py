@@ -79,6 +79,16 @@ class Recovery:
 
 
 @dataclass(frozen=True)
+class Audit:
+    """Each record of the event `begins` is followed by exactly one of `ends` that has the same value of `by`."""
+
+    begins: str
+    ends: tuple[str, ...]
+    by: str
+    rests_on: str = ""
+
+
+@dataclass(frozen=True)
 class PlannedFault:
     """A fault of the fault plane, so long after the start; `times` of them, `every` so often."""
 
@@ -108,6 +118,7 @@ class Campaign:
     budgets: tuple[Budget, ...] = ()
     counts: tuple[Count, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
+    audits: tuple[Audit, ...] = ()
     rules: tuple[str, ...] = ()
     faults: tuple[PlannedFault, ...] = ()
     in_flight: int = 2000
@@ -124,7 +135,7 @@ class Campaign:
     @property
     def judges(self) -> int:
         """How many things it decides."""
-        return len(self.budgets) + len(self.counts) + len(self.recoveries) + len(self.rules)
+        return len(self.budgets) + len(self.counts) + len(self.recoveries) + len(self.rules) + len(self.audits)
 
 
 class Numbers:
@@ -205,6 +216,7 @@ def _campaign(name: str, table: Mapping[str, Any], place: str) -> Campaign:
         "budgets": tuple(_record(Budget, each, f"{place}, budgets") for each in table.get("budgets", ())),
         "counts": tuple(_record(Count, each, f"{place}, counts") for each in table.get("counts", ())),
         "recoveries": tuple(_record(Recovery, each, f"{place}, recoveries") for each in table.get("recoveries", ())),
+        "audits": tuple(_record(Audit, each, f"{place}, audits") for each in table.get("audits", ())),
         "faults": tuple(_record(PlannedFault, each, f"{place}, faults") for each in table.get("faults", ())),
         "rules": tuple(table.get("rules", ())),
     }

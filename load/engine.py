@@ -21,6 +21,7 @@ from locust import FastHttpUser, constant, task
 from locust.contrib.fasthttp import FastHttpSession
 from locust.env import Environment
 
+from holdfast.check.finding import NotObservable
 from holdfast.check.history import Operation, Outcome
 from holdfast.conformance.shared.wire import Answer, Request, parse_body
 from holdfast.load.arrivals import share
@@ -53,7 +54,13 @@ class OpenUser(FastHttpUser):
         self.plan = STAGE.plan
         self.network_timeout = self.connection_timeout = self.plan.patience
         self.concurrency = self.plan.in_flight
-        self.ssl_context_factory = _always(context) if (context := self.tls()) else None
+        # Why this user can't work, in a sentence; told once it can be.
+        self.unable = ""
+        try:
+            context = self.tls()
+        except (NotObservable, ValueError) as problem:
+            context, self.unable = None, str(problem)
+        self.ssl_context_factory = _always(context) if context else None
         super().__init__(environment)
         _plainly(self.client)
         self.ledger = Ledger(f"{STAGE.worker}")
@@ -64,7 +71,7 @@ class OpenUser(FastHttpUser):
         self._flying = 0
 
     def tls(self) -> ssl.SSLContext | None:
-        """Returns with which certificate this user calls; None for a target that wants none."""
+        """Returns with which certificate this user calls; None for a target that wants none. Raises NotObservable."""
         return None
 
     def speaker(self, context: ssl.SSLContext) -> FastHttpSession:
@@ -86,9 +93,8 @@ class OpenUser(FastHttpUser):
     @task
     def campaign(self) -> None:
         try:
-            behaviour = self.behaviours[self.plan.user](self)
-            behaviour.arrange()
-        except Refused as refusal:
+            behaviour = self._arranged()
+        except (Refused, NotObservable) as refusal:
             self.environment.runner.send_message("refused", {"why": str(refusal)})
             gevent.sleep(3600)
         self._synchronise()
@@ -97,7 +103,7 @@ class OpenUser(FastHttpUser):
         self.began = float(STAGE.went["at"]) - self._shift
         sending = gevent.spawn(self._send_parts)
         behaviour.begin()
-        with _no_collector():
+        with _little_collecting():
             self._arrivals(behaviour)
         self._later.join(timeout=self.plan.patience + self.plan.numbers.get("stay", 0.0))
         if left := len(self._later):
@@ -106,6 +112,13 @@ class OpenUser(FastHttpUser):
         sending.kill()
         self._send(last=True)
         gevent.sleep(3600)
+
+    def _arranged(self) -> "Behaviour":
+        if self.unable:
+            raise Refused(self.unable)
+        behaviour = self.behaviours[self.plan.user](self)
+        behaviour.arrange()
+        return behaviour
 
     def _arrivals(self, behaviour: "Behaviour") -> None:
         for number, offset in share(self.plan.due(), STAGE.worker, STAGE.workers):
@@ -272,8 +285,11 @@ def _plainly(session: FastHttpSession) -> None:
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
-    """Keeps the garbage collector from stopping all greenlets at once; what is left behind has few cycles."""
+def _little_collecting() -> Iterator[None]:
+    """Keeps the collector from going through all modules again and again, while all greenlets stand still.
+
+    What was there before is frozen. What requests leave behind has cycles, so it still collects, and that is little.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)

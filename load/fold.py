@@ -19,8 +19,11 @@ from holdfast.load.ledger import SECOND, Counts
 Packed = list[Any]
 # A generator whose processor is busier than this delays its own measurements.
 _BUSY = 0.9
-# More starts than this share are late: then the latencies are the generator's.
-_LATE_SHARE = 0.01
+# With more late starts than this share, or one that is later than this, the target was not loaded as it should have
+# been. Fewer are no matter: latency runs from when a request was due, so they only add to it.
+_LATE_SHARE, _MUCH_TOO_LATE = 0.05, 0.5
+# A process that stands in the run queue for longer than this share of a second is on a busy machine.
+_QUEUED = 0.2
 
 
 @dataclass
@@ -108,8 +111,12 @@ class Folded:
         """Returns why the generator itself may have delayed requests, in sentences."""
         found = []
         late, starts = self.counts.late, max(self.counts.starts, 1)
-        if late / starts > _LATE_SHARE:
-            found.append(f"{late} of {starts} requests started late, by up to {self.counts.latest:.3f} s")
+        if late / starts > _LATE_SHARE or self.counts.latest > _MUCH_TOO_LATE:
+            queue = max((worker.queue for worker in self.workers.values()), default=0.0)
+            waited = (
+                f" (a worker stood in the run queue for {100 * queue:.0f} % of a second)" if queue > _QUEUED else ""
+            )
+            found.append(f"{late} of {starts} requests started late, by up to {self.counts.latest:.3f} s{waited}")
         found += [
             f"worker {name} kept its processor busy for {100 * worker.cpu:.0f} % of the time"
             for name, worker in self.workers.items()

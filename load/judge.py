@@ -81,10 +81,19 @@ def _touches(window: FaultWindow, second: int) -> bool:
     return second * SECOND < window.healed and (second + 1) * SECOND > window.asked
 
 
-def decide(campaign: Campaign, numbers: Numbers, folded: Folded, windows: Sequence[FaultWindow] = ()) -> Judgement:
-    """Judges what the workers saw. Without a single sample nothing passes."""
+def decide(
+    campaign: Campaign,
+    numbers: Numbers,
+    folded: Folded,
+    windows: Sequence[FaultWindow] = (),
+    beside: Iterable[Finding] = (),
+) -> Judgement:
+    """Judges what the workers saw, and puts it together with what was found `beside` that.
+
+    Without a single sample nothing passes.
+    """
     bench = _Bench(campaign, numbers, folded, windows)
-    findings = tuple(bench.findings())
+    findings = (*bench.findings(), *beside)
     return Judgement(fold(each.verdict for each in findings), findings, tuple(bench.doubts))
 
 
@@ -135,10 +144,10 @@ class _Bench:
             return end(Verdict.INCONCLUSIVE, self.doubts[0]) if self.doubts else end(Verdict.PASS)
         if budget.quantile < 1 and self._gaps:
             return end(Verdict.INCONCLUSIVE, self._gaps[0])
-        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
-            return end(Verdict.INCONCLUSIVE, self._slow[0])
         if of_it <= limit:
             return end(Verdict.INCONCLUSIVE, f"{what}: only the generator's own delay is past the limit")
+        if self._slow and of_it - _BOTH_WAYS * self._folded.counts.latest <= limit:
+            return end(Verdict.INCONCLUSIVE, self._slow[0])
         return end(Verdict.FAIL if budget.document else Verdict.WARN)
 
     def _count(self, count: Count) -> Finding:

@@ -19,7 +19,9 @@ _LOOK_EVERY = 0.2
 
 async def leading(plan: Plan) -> str:
     """Waits until all nodes show one valid leader; returns its name. Raises LoadError if they do not agree in time."""
-    context = read_identity("tc-client", str(plan.credentials["tc_client_bundle"])).client_context
+    if not (bundle := plan.credentials.get("tc_client_bundle")):
+        raise LoadError("who leads can be asked with [credentials] tc_client_bundle only")
+    context = read_identity("tc-client", str(bundle)).client_context
     ids = own_ids(plan)
     until = time.monotonic() + 2 * plan.numbers["cluster_leader_max"]
     while time.monotonic() < until:

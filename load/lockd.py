@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import gevent
 from locust.contrib.fasthttp import FastHttpSession
 
+from holdfast.check.finding import NotObservable
 from holdfast.check.history import Outcome
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.identities import Authority, Identity, read_identity
@@ -46,7 +47,7 @@ class LockdUser(OpenUser):
     @cached_property
     def authority(self) -> Authority:
         if not (given := self.plan.credentials.get("ca")):
-            raise RuntimeError("a campaign needs [credentials] ca, the CA's certificate and key")
+            raise NotObservable("[credentials] ca: a PEM file with the CA certificate and its key")
         return Authority.read(str(given))
 
     def node_identity(self, name: str) -> Identity | None:

@@ -38,6 +38,7 @@ from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
 from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import Request
+from holdfast.target.deployment import Deployment
 
 __all__ = ["ADMIN_HEADER", "PARALLEL", "Admission", "Held", "Instance", "outcomes", "tally"]
 
@@ -63,8 +64,10 @@ class Admission(BurstDriver[Answer]):
     at_once: ClassVar[int | None] = PARALLEL
     settled: ClassVar[str] = "prompt_never"
 
-    def __init__(self, context: Context, T: SpecTime, http: aiohttp.ClientSession) -> None:
-        super().__init__(context, T)
+    def __init__(
+        self, context: Context, T: SpecTime, http: aiohttp.ClientSession, deployment: Deployment | None = None
+    ) -> None:
+        super().__init__(context, T, deployment)
         self.build = str(context.target.dialect.get("current_build", "dev-build"))
         self.features = Features(context.target.dialect)
         self.http = http
@@ -91,6 +94,12 @@ class Admission(BurstDriver[Answer]):
         if not context.answer_timeout.silent:  # else it would only wait for one more answer that does not come
             await driver.warm(driver.nodes, 1)
         return driver
+
+    async def another(self) -> "Admission":
+        """Returns a driver for one more deployment."""
+        twin = type(self)(self.context, self.T, self.http, await self.context.another())
+        await twin.warm(twin.nodes, 1)
+        return twin
 
     async def tidy_up(self) -> None:
         """Ends all sessions and places of this check, on a target that later checks use too."""
@@ -267,7 +276,7 @@ class Admission(BurstDriver[Answer]):
 
     def keys(self) -> Keys:
         """Returns the target's Redis, to look into."""
-        return Keys.of(self.context)
+        return Keys.of(self.context, self.deployment)
 
     async def metrics(self, node: str | None = None, *, owner: str = "AD-OBS-10") -> Metrics:
         """Reads the metrics page; raises in the name of `owner` if there is none."""

@@ -97,7 +97,8 @@ async def test_without_valid_credentials_there_is_no_session(admission: Admissio
     forged = (f"Bearer {each}" for each in _altered(character.user.bearer))
     for said in (None, "InvalidFormat", "Bearer nobody", *forged):
         header = {"Authorization": said} if said else {}
-        _nothing_given(await admission.call(request, None, headers=header), "NOT_AUTHENTICATED")
+        with admission.context.collect():
+            _nothing_given(await admission.call(request, None, headers=header), "NOT_AUTHENTICATED")
 
     await _let_in(arena, character, "control: the same attempt with its owner's credentials")
 
@@ -106,7 +107,8 @@ async def test_without_valid_credentials_there_is_no_session(admission: Admissio
 async def test_without_a_character_there_is_no_session(admission: Admission) -> None:
     arena, character = await admission.instance(), await admission.character()
     for request in _without_character(admission, arena):
-        _nothing_given(await admission.call(request, admission.user()), "NO_ACTIVE_CHARACTER")
+        with admission.context.collect():
+            _nothing_given(await admission.call(request, admission.user()), "NO_ACTIVE_CHARACTER")
 
     await _let_in(arena, character, "control: the same attempt with a character")
 

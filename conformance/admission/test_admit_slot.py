@@ -20,8 +20,10 @@ async def test_a_valid_attempt_with_a_free_slot_gets_a_session_and_a_token(admis
     answer = await arena.connect(character)
 
     expect(answer, success())
-    demand(UUID.fullmatch(answer.session_id), "sessionId: a UUID", answer.session_id or "none")
-    demand(UUID.fullmatch(answer.token), "reconnectionToken: a UUID", answer.token or "none")
+    with admission.context.collect():
+        demand(UUID.fullmatch(answer.session_id), "sessionId: a UUID", answer.session_id or "none")
+    with admission.context.collect():
+        demand(UUID.fullmatch(answer.token), "reconnectionToken: a UUID", answer.token or "none")
     none_of(answer.given("reason", "position"), "reason or position", "fields that a success does not have")
 
 

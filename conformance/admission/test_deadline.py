@@ -47,10 +47,11 @@ async def test_every_attempt_settles_by_the_deadline_whatever_it_carries(admissi
     )
 
     for answer, what in zip(answers, ("plain", "timeout=30000", "reconnection", "replacement"), strict=True):
-        in_time(T, answer, sent=sent, what=f"the answer to the {what} attempt")
         strict = client_error().matches(answer) and what.startswith("timeout")  # it may know no such field
-        if answer.outcome not in OUTCOMES and not strict:
-            raise Finding([f"outcome {outcome}" for outcome in OUTCOMES], answer.describe(), f"the {what} attempt")
+        with admission.context.collect():
+            in_time(T, answer, sent=sent, what=f"the answer to the {what} attempt")
+            if answer.outcome not in OUTCOMES and not strict:
+                raise Finding([f"outcome {outcome}" for outcome in OUTCOMES], answer.describe(), f"the {what} attempt")
 
 
 async def _timed_out(admission: Admission, T: SpecTime) -> tuple[Character, Answer, Moment]:

@@ -90,7 +90,11 @@ async def _try_all(
     async def attempt(trial: Trial) -> None:
         request = raw_http.request(trial.method, trial.path, trial.headers, trial.body)
         answer = await rawtcp.exchange(admission, [request])
-        with admission.context.about(row_of(answer)) if row_of else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if answer.answered:  # else every further trial would run into its timeout
+                stack.enter_context(admission.context.collect())
+            if row_of:
+                stack.enter_context(admission.context.about(row_of(answer)))
             expect(answer, *legal, why=trial.describe())
 
     await admission.parallel([functools.partial(attempt, trial) for trial in trials], at_once=8)

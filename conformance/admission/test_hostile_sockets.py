@@ -121,7 +121,8 @@ async def test_hostile_handshakes_are_refused(admission: Admission) -> None:
         ):
             socket = await present.arena.try_attach(query, user)
             said = ", ".join(f"{name} {json.dumps(value[:40])}" for name, value in query.items())
-            await turned_down(socket, f"a handshake with {said or 'nothing'}")
+            with admission.context.collect():
+                await turned_down(socket, f"a handshake with {said or 'nothing'}")
 
 
 @verifies("AD-ADMIT-06")
@@ -146,6 +147,7 @@ async def test_broken_upgrades_are_refused(admission: Admission) -> None:
     for method, headers in broken:
         answer = await rawtcp.exchange(admission, [raw_http.request(method, path, sound | headers)])
         said = ", ".join(f"{name}: {value}" for name, value in headers.items()) or "sound headers"
-        expect(answer, client_error(), cut_off(), status(*NOT_HTTP), why=f"{method} with {said}")
+        with admission.context.collect():
+            expect(answer, client_error(), cut_off(), status(*NOT_HTTP), why=f"{method} with {said}")
     socket = await arena.attach(session.session_id, character)
     await socket.beat()

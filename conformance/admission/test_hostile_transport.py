@@ -40,7 +40,8 @@ async def test_broken_requests_are_refused_or_cut_off(admission: Admission) -> N
         for head in raw_http.BROKEN_HEADS:
             answer = await rawtcp.exchange(admission, [head.format(path=path).encode("latin-1")], last=True)
             legal = (cut_off(), client_error(), status(*NOT_HTTP), refused())
-            expect(answer, *legal, why=f"a request that starts {_shown(head)}")
+            with admission.context.collect():
+                expect(answer, *legal, why=f"a request that starts {_shown(head)}")
 
 
 def _shown(head: str) -> str:

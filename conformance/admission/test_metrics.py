@@ -191,4 +191,5 @@ async def test_a_fresh_node_exports_ten_families_with_their_types(admission: Adm
         for name, kind in FAMILIES.items():
             # OpenMetrics names the family of a counter without the end that its samples have.
             kinds = [types[each] for each in (name, name.removesuffix("_total")) if each in types]
-            expect(kinds[0] if kinds else "no such family", kind, why=f"{name} on node {node}")
+            with admission.context.collect():
+                expect(kinds[0] if kinds else "no such family", kind, why=f"{name} on node {node}")

@@ -78,7 +78,8 @@ async def test_every_answer_tells_the_attempts_left_and_then_the_time_left(admis
     failures = [await arena.fail(unlucky) for _ in range(T.count("rate_failures"))]
     in_one_window(T, failures)
     for answer, left in zip(failures, reversed(range(len(failures))), strict=True):
-        demand(answer.remaining == left, f"{left} failures left", answer.describe(), "one by one")
+        with admission.context.collect():
+            demand(answer.remaining == left, f"{left} failures left", answer.describe(), "one by one")
 
     fifth = failures[-1]
     for after in (0.0, T.scaled(10), T.rate_lock - T.slack):

@@ -181,8 +181,9 @@ async def test_an_unknown_or_malformed_replacement_token_replaces_nothing(admiss
         character = await admission.character()
         _, socket = await arena.join(character)
         legal = [refused("INVALID_REPLACE_TOKEN")] if UUID.fullmatch(made_up) else [refused(), client_error()]
-        expect(await arena.connect(character, replace=made_up), *legal, why=f"replaceToken={made_up}")
-        await socket.beat("the running session")
+        with admission.context.collect():
+            expect(await arena.connect(character, replace=made_up), *legal, why=f"replaceToken={made_up}")
+            await socket.beat("the running session")
 
 
 @verifies("AD-REPL-04")

@@ -86,7 +86,8 @@ async def test_each_end_of_a_session_has_its_own_reason(admission: Admission, T:
         (old, "replace", "lines for a replaced session"),
         (lost, "grace_expired, network", "lines for a lost socket"),
     ):
-        expect(", ".join(_reasons(admission, sessionId=session.session_id)), legal, why=why)
+        with admission.context.collect():
+            expect(", ".join(_reasons(admission, sessionId=session.session_id)), legal, why=why)
     none_of(sorted(set(_reasons(admission)) - REASONS), "reason beside the four", "in the whole run")
 
 

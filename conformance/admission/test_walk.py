@@ -1,17 +1,22 @@
 """Walks over the model of the spec (`walks/`): commands drawn from a seed, everything compared after each step."""
 
+from functools import partial
+
 from holdfast.check.finding import NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.check.walk.campaign import Ground, Walks
+from holdfast.check.walk.turns import Turns
 from holdfast.conformance.admission.client import Admission
+from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.walks.model import AdmissionModel, Sight
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import State
 from holdfast.conformance.admission.walks.world import AdmissionWorld
 from holdfast.spec.capability import Capability
 
-WALKERS = 12
+# Walkers on the deployment that checks share, and at most so many with a deployment each.
+WALKERS, CRASHING = 12, 4
 # The rows that rules of the model state.
 ROWS = (
     "AD-ADMIT-01",
@@ -104,21 +109,35 @@ async def test_whatever_users_and_operators_do_leaves_what_the_model_says(
 async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
     admission: Admission, walks: Walks, T: SpecTime
 ) -> None:
-    """One walk at a time on a deployment of its own: nodes are killed and started again, metrics are exact."""
+    """Each walker has a deployment of its own: nodes are killed and started again, metrics are exact."""
     _leave_users_to_the_others(admission, walks)
-    keys = admission.keys() if Capability.REDIS in _shown(admission) else None
-    sight = Sight(nodes=2, records=keys is not None, metrics=True, kills=True, cancels=_cancels(admission))
+    several = admission.context.target.startable and not walks.short
+    redis = Capability.REDIS in _shown(admission)
+    sight = Sight(nodes=2, records=redis, metrics=True, kills=True, cancels=_cancels(admission))
+
+    async def build(number: int) -> tuple[Admission, Keys | None]:
+        mine = await admission.another() if number else admission
+        return mine, mine.keys() if redis else None
 
     async def begin() -> Ground[State]:
-        await T.until(nobody, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
-        world = await AdmissionWorld.begin(admission, admission.nodes, keys, alone=True)
+        turn = await deployments.take()
+        (mine, keys), done = turn, partial(deployments.give_back, turn)
+        left = partial(_nobody, mine)
+        try:
+            await T.until(left, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
+            world = await AdmissionWorld.begin(mine, mine.nodes, keys, done=done)
+        except BaseException:
+            done()
+            raise
         return Ground(AdmissionModel(_spans(admission, T, sight), sight), world, State())
 
-    async def nobody() -> bool:
-        metrics = await admission.metrics()
-        return not metrics.total("session_active_current") and not metrics.total("queue_depth_current")
+    deployments = Turns(build, CRASHING if several else 1)
+    await walks.run(begin, walkers=CRASHING if several else 1)
 
-    await walks.run(begin, walkers=1, goal=False)
+
+async def _nobody(admission: Admission) -> bool:
+    metrics = await admission.metrics()
+    return not metrics.total("session_active_current") and not metrics.total("queue_depth_current")
 
 
 def _leave_users_to_the_others(admission: Admission, walks: Walks) -> None:

@@ -20,7 +20,7 @@ from holdfast.check.timeline import Moment
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.judge import shown
-from holdfast.conformance.lockd.wire import Leader, participant, refused
+from holdfast.conformance.lockd.wire import Leader, participant, refused, stale_term
 from holdfast.target.deployment import Link
 
 
@@ -174,5 +174,5 @@ async def isolated_leader(lockd: Lockd, faults: Faults, kind: str, bound: str) -
     for node in lockd.nodes:
         one = [participant("default", "k")]
         stale = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=leader.term), node=node)
-        expect(stale, refused("tc_term_stale"), why=f"the old term at {node}; the new one is {new.term}")
+        expect(stale, *stale_term(), why=f"the old term at {node}; the new one is {new.term}")
     await lockd.decides(old, "control: decisions work on the healed node")

@@ -29,9 +29,10 @@ def _client_requests() -> list[Request]:
 @verifies("TC-AUTH-01")
 async def test_client_routes_are_closed_to_callers_without_a_certificate(lockd: Lockd) -> None:
     for request in _client_requests():
-        answer = await lockd.call(request, anonymous=True)
-        expect(answer, no_handshake(), refused("tc_client_required"), why=f"{request.path} without a certificate")
-        expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a coordinator client")
+        with lockd.context.collect():
+            answer = await lockd.call(request, anonymous=True)
+            expect(answer, no_handshake(), refused("tc_client_required"), why=f"{request.path} without a certificate")
+            expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a coordinator client")
 
 
 async def _trusting_another(lockd: Lockd, node: str, **settings: str) -> Identity:
@@ -58,9 +59,10 @@ async def test_client_routes_are_closed_to_certificates_outside_coordinator_trus
     trusted = await _trusting_another(lockd, node)
     stranger = lockd.authority.coordinator_client("stranger")
     for request in _client_requests():
-        expect(await lockd.call(request, stranger, node=node), refused("tc_forbidden"), why=request.path)
-        answer = await lockd.call(request, trusted, node=node)
-        expect(answer, not_status(403), why=f"control: {request.path} under the trusted CA")
+        with lockd.context.collect():
+            expect(await lockd.call(request, stranger, node=node), refused("tc_forbidden"), why=request.path)
+            answer = await lockd.call(request, trusted, node=node)
+            expect(answer, not_status(403), why=f"control: {request.path} under the trusted CA")
 
 
 async def _lists(lockd: Lockd, node: str) -> str:
@@ -101,7 +103,8 @@ async def test_one_server_certificate_opens_every_route(lockd: Lockd, T: SpecTim
         wire.leave(lockd.dialect.guard),
     ]
     for request in requests:
-        expect(await lockd.call(request, server, node=node), not_status(403), why=request.path)
+        with lockd.context.collect():
+            expect(await lockd.call(request, server, node=node), not_status(403), why=request.path)
 
 
 @verifies("TC-AUTH-04", isolation="disruptive", nodes=1, waits="next_tick_max")

@@ -49,9 +49,10 @@ WRONG = pytest.mark.parametrize("kind", ["foreign CA", "namesake CA", "expired",
 async def test_client_routes_are_closed_to_wrong_certificates(lockd: Lockd, kind: str) -> None:
     legal = no_handshake(), refused("tc_forbidden"), refused("tc_client_required")
     for request in (wire.leader(), wire.members(), wire.backends(), Request("POST", wire.ACQUIRE, {})):
-        answer = await lockd.call(request, _wrong(lockd, kind), unwelcome=True)
-        expect(answer, *legal, why=f"{request.path} with a certificate: {kind}")
-        expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a good one")
+        with lockd.context.collect():
+            answer = await lockd.call(request, _wrong(lockd, kind), unwelcome=True)
+            expect(answer, *legal, why=f"{request.path} with a certificate: {kind}")
+            expect(await lockd.call(request), not_status(403), why=f"control: {request.path} with a good one")
 
 
 @WRONG
@@ -159,5 +160,6 @@ async def test_a_call_with_one_thing_wrong_is_refused_with_a_code(lockd: Lockd) 
     for what, request in malformed_requests(nowhere(1), "h1").items():
         answer = await lockd.call(request, server, node=node)
         refusal = 400 <= answer.status < 500 and answer.code
-        demand(refusal, "4xx with an error code", f"{answer.describe()}: {answer.text}", what)
+        with lockd.context.collect():
+            demand(refusal, "4xx with an error code", f"{answer.describe()}: {answer.text}", what)
     await lockd.member(server, nowhere(1), node)

@@ -34,10 +34,12 @@ async def test_register_takes_backend_hash_and_endpoint(lockd: Lockd) -> None:
     for path in (wire.REGISTER, wire.UNREGISTER):
         for blank in ({}, {"backend_hash": ""}, {"backend_hash": "  "}):
             answer = await lockd.call(Request("POST", path, {"endpoint": E, **blank}), server, node=node)
-            expect(answer, refused("missing_backend_hash"), why=f"{path}, backend_hash {json.dumps(blank)}")
+            with lockd.context.collect():
+                expect(answer, refused("missing_backend_hash"), why=f"{path}, backend_hash {json.dumps(blank)}")
         for blank in ({}, {"endpoint": ""}, {"endpoint": "  "}):
             answer = await lockd.call(Request("POST", path, {"backend_hash": HASH, **blank}), server, node=node)
-            expect(answer, refused("missing_endpoint"), why=f"{path}, endpoint {json.dumps(blank)}")
+            with lockd.context.collect():
+                expect(answer, refused("missing_endpoint"), why=f"{path}, endpoint {json.dumps(blank)}")
     expect(await _without_itself(lockd, node), before, why="the registry after refused calls")
 
 

@@ -7,13 +7,14 @@ from holdfast.check.finding import NotObservable
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.check.walk.campaign import Ground, Walks
+from holdfast.check.walk.turns import Turns
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.walks.cluster.model import ClusterModel
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster
 from holdfast.conformance.lockd.walks.cluster.world import ClusterWorld
 from holdfast.conformance.lockd.walks.model import LockdModel
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.stage import Stages
+from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import STRANGER, State
 from holdfast.conformance.lockd.walks.world import LockdWorld
 
@@ -24,6 +25,7 @@ ROWS = (
     "TC-DATA-02",
     "TC-DATA-04",
     "TC-ELECT-01",
+    "TC-ELECT-02",
     "TC-ELECT-03",
     "TC-ELECT-04",
     "TC-ELECT-05",
@@ -41,6 +43,7 @@ ROWS = (
     "TC-LEAVE-10",
     "TC-LEAVE-11",
     "TC-LOOP-01",
+    "TC-LOOP-02",
     "TC-MEMBER-01",
     "TC-MEMBER-02",
     "TC-MEMBER-03",
@@ -48,6 +51,7 @@ ROWS = (
     "TC-MEMBER-05",
     "TC-MEMBER-06",
     "TC-PEER-03",
+    "TC-RM-01",
     "TC-RM-03",
     "TC-RM-04",
     "TC-RM-05",
@@ -102,8 +106,31 @@ async def test_whatever_peers_and_clients_do_leaves_what_the_model_says(
     lockd: Lockd, walks: Walks, T: SpecTime
 ) -> None:
     """Each walker has a node of its own, all of whose peers it plays."""
-    walkers = WALKERS if lockd.context.target.startable else 1
-    stages = Stages(lockd, walkers)
+    await _walk_on_one_node(lockd, walks, T, WALKERS if lockd.context.target.startable else 1)
+
+
+@verifies("TC-DATA-05")
+@verifies(
+    *ROWS,
+    isolation="disruptive",
+    nodes=1,
+    waits="member_expiry_settled + lease_settled_max",
+    walk_steps=60,
+    needs=["wire", "control.kill", "control.restart"],
+)
+async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(lockd: Lockd, walks: Walks, T: SpecTime) -> None:
+    """The same with a node that is killed now and then, on a store that outlives it."""
+    if not lockd.dialect.durable_store:
+        raise NotObservable("[dialect] durable_store: a value of the setting `store` that outlives the process")
+    several = lockd.context.target.startable and not walks.short
+    await _walk_on_one_node(lockd, walks, T, WALKERS if several else 1, kills=True)
+
+
+async def _walk_on_one_node(lockd: Lockd, walks: Walks, T: SpecTime, walkers: int, *, kills: bool = False) -> None:
+    async def build(number: int) -> Stage:
+        return await Stage.build(await lockd.another() if number else lockd, durable=kills)
+
+    stages = Turns(build, walkers)
 
     async def begin() -> Ground[State]:
         stage = await stages.take()
@@ -113,7 +140,7 @@ async def test_whatever_peers_and_clients_do_leaves_what_the_model_says(
         except BaseException:
             done()
             raise
-        return Ground(LockdModel(Spans.of(T)), LockdWorld(stage, start.floor, done), start)
+        return Ground(LockdModel(Spans.of(T), kills), LockdWorld(stage, start.floor, done), start)
 
     await walks.run(begin, walkers=walkers)
 

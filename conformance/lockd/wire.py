@@ -200,6 +200,17 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """A legal answer: a conflict, whatever its code."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and seen.status == HTTPStatus.CONFLICT
+
+    def describe(self) -> str:
+        return "a conflict (409)"
+
+
+@dataclass(frozen=True)
 class NoHandshake:
     """The TLS handshake fails, so there is no HTTP answer at all."""
 
@@ -232,6 +243,16 @@ def refused(code: str, **fields: Any) -> Refusal:
 def refused_with_status(code: str) -> Refusal:
     """The refusal with this code and with the status that the contract has for it."""
     return Refusal(code, with_status=True)
+
+
+def stale_term() -> tuple[Refusal, Conflict]:
+    """The legal answers to an apply whose term is not the current one: "tc_term_stale or conflict errors"."""
+    return refused("tc_term_stale"), Conflict()
+
+
+def no_vote() -> tuple[Refusal, Refusal]:
+    """The legal answers to a lease call that is refused: the document says when it is, and not with which code."""
+    return refused("tc_lease_active"), refused("tc_term_stale")
 
 
 def no_handshake() -> NoHandshake:

@@ -25,6 +25,7 @@ from holdfast.check.context import Context
 from holdfast.check.plain import plain
 from holdfast.check.timeline import Moment
 from holdfast.conformance.shared.monitor import Command, Monitor
+from holdfast.target.deployment import Deployment
 
 # How the whole value of each type is read.
 _READ: Mapping[str, Callable[[Any, str], Awaitable[Any]]] = {
@@ -53,8 +54,9 @@ class Keys:
         self._templates = {**self.templates, **context.target.observe.get("keys", {})}
 
     @classmethod
-    def of(cls, context: Context) -> Self:
-        url = context.deployment.store_url
+    def of(cls, context: Context, deployment: Deployment | None = None) -> Self:
+        """Returns what looks into the Redis of the check's deployment, or of a further one."""
+        url = (deployment or context.deployment).store_url
         redis = Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 0), socket_timeout=5)
         context.stack.push_async_callback(redis.aclose)
         return cls(context, redis)

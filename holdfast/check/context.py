@@ -72,6 +72,8 @@ class Context:
     acts: Acts = field(default_factory=Acts)
     # Findings after which the check went on (`collect`).
     found: list[AssertionError] = field(default_factory=list)
+    # The row that a finding is about, by the finding's identity, where the check has said so (`about`).
+    row_of: dict[int, str] = field(default_factory=dict)
     # What the run asks of its walks; without it a check of walks does what it usually does.
     walk_order: Order | None = None
     walk: WalkSeen | None = None
@@ -152,8 +154,8 @@ class Context:
             return
         try:
             yield
-        except AssertionError:
-            self.decided = None if self.found else (row,)
+        except AssertionError as finding:
+            self.row_of[id(finding)] = row
             raise
 
     @contextmanager

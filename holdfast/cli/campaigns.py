@@ -13,15 +13,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from holdfast import __version__
 from holdfast.cli.load import Asked
+from holdfast.load.audit import audited
 from holdfast.load.campaign import Campaign, Numbers
 from holdfast.load.conduct import Distribution, Hands, Work, conduct
 from holdfast.load.document import Told, document
 from holdfast.load.extra import LoadError
 from holdfast.load.fold import Folded
-from holdfast.load.judge import decide
+from holdfast.load.judge import Finding, decide
 from holdfast.load.plan import plan_of
 from holdfast.load.subjects import resolver
 from holdfast.reports import load as reports
@@ -30,7 +32,7 @@ from holdfast.run.harness import Harness
 from holdfast.run.options import RunOptions
 from holdfast.run.stream import Stream
 from holdfast.spec.catalogue import builtin
-from holdfast.target.deployment import Wanted
+from holdfast.target.deployment import Deployment, Wanted
 from holdfast.target.descriptor import Target
 
 # A line of progress this often; what is behind it grows slowly.
@@ -78,11 +80,21 @@ def run_one(harness: Harness, each: Campaign, target: Target, options: RunOption
     work = Work(each, numbers, plan, Distribution(asked.processes, asked.master, asked.bind_host, asked.port))
     hands = Hands(harness.spawner(f"load-{each.id}"), deployment.fault_plane, _Progress(numbers), resolver(plan))
     folded, windows = harness.call(conduct(work, hands))
-    judgement = decide(each, numbers, folded, windows)
+    judgement = decide(each, numbers, folded, windows, _audits(each, deployment))
     told = Told(each, numbers, folded, windows, judgement, time.monotonic() - began)
     _tell(told)
     harness.call(harness.give_back(deployment))
     return told
+
+
+def _audits(each: Campaign, deployment: Deployment) -> list[Finding]:
+    """Looks into the event logs of the nodes, on the loop that writes them."""
+    nodes, observable = deployment.nodes.values(), bool(deployment.target.observe.get("events"))
+
+    def records(event: str) -> list[dict[str, Any]]:
+        return [record for node in nodes for record in node.events(event=event)]
+
+    return [audited(audit, records, observable=observable) for audit in each.audits]
 
 
 def _wanted(each: Campaign, target: Target, options: RunOptions) -> Wanted:

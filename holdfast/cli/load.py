@@ -44,7 +44,12 @@ def listed(key: str) -> str:
 def _about(each: Campaign) -> Iterator[str]:
     yield f"{each.id}  {each.title}{'  (headline)' if each.headline else '  (long)' if each.long else ''}"
     yield f"    {each.story}"
-    parts = (("budgets", each.budgets), ("exact counts", each.counts), ("recoveries", each.recoveries))
+    parts = (
+        ("budgets", each.budgets),
+        ("exact counts", each.counts),
+        ("recoveries", each.recoveries),
+        ("audits", each.audits),
+    )
     judged = [f"{len(found)} {name}" for name, found in parts if found]
     yield f"    judges {', '.join([*judged, *(f'rule: {rule}' for rule in each.rules)])}"
     for fault in each.faults:

@@ -50,6 +50,8 @@ _MOST_GRANTED = 2.0
 _OVERLOAD, _OVERLOAD_SEEN_AFTER = 1.0, 1.0
 # A harness that is stalled for this long sees nothing meanwhile and renews nothing that others rely on.
 _STOOD_STILL = 1.0
+# How many findings of one attempt are told beside the worst.
+MOST_FURTHER = 9
 _BLAMED = (Verdict.FAIL, Verdict.WARN)
 
 
@@ -173,6 +175,8 @@ def _context(job: Job, attempt: int, around: Surroundings) -> Context:
 
 async def _judge(context: Context, job: Job) -> Judged:
     ended = await _ended(context, job)
+    if rows := [context.row_of.get(id(finding)) for finding in context.found]:
+        context.decided = tuple(dict.fromkeys(row for row in rows if row)) if all(rows) else context.decided
     bad = _how_bad(job, context)
     found = sorted((_blaming(finding, bad) for finding in context.found), key=_worst_first)
     if not found:
@@ -181,7 +185,8 @@ async def _judge(context: Context, job: Job) -> Judged:
     if ended.verdict is Verdict.ERROR:  # nothing about this attempt can be trusted, but what it said is not lost
         return replace(ended, further=texts)
     rest = () if ended.verdict is Verdict.PASS else (ended.reason,)
-    return replace(found[0], further=(*texts[1:], *rest))
+    more = (f"… and {len(texts) - 1 - MOST_FURTHER} more",) if len(texts) - 1 > MOST_FURTHER else ()
+    return replace(found[0], further=(*texts[1 : MOST_FURTHER + 1], *more, *rest))
 
 
 def _blaming(finding: AssertionError, bad: Verdict) -> Judged:

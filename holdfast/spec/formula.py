@@ -6,6 +6,8 @@ twice, with the spec's own seconds for the catalogue and with the scaled seconds
 """
 
 import ast
+import contextlib
+import functools
 import operator
 from collections.abc import Callable, Iterator
 
@@ -15,6 +17,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+_TRIES = 20
 _CALLS: dict[str, Callable[..., float]] = {"max": max, "min": min}
 
 
@@ -34,7 +37,16 @@ def evaluate(formula: str, value_of: Callable[[str], float]) -> float:
     return _value(_parse(formula), value_of)
 
 
+@functools.cache
 def _parse(formula: str) -> ast.expr:
+    for _ in range(_TRIES):
+        # CPython 3.11 counts the depth of syntax trees for all threads together: another one that parses confuses it.
+        with contextlib.suppress(SystemError):
+            return _parsed(formula)
+    return _parsed(formula)
+
+
+def _parsed(formula: str) -> ast.expr:
     try:
         return ast.parse(formula, mode="eval").body
     except SyntaxError as error:

@@ -157,10 +157,12 @@ class JobHandoffSubscriber:
         message = entry.message
         if message is None or not message.text("jobId") or self.is_own_offer(message):
             return
-        record = await self.node.store.job(message.text("jobId"))
-        former = message.text("fromNodeId") or record.get("ownerNode", "")
-        if not message.text("fromNodeId") and not self.may_relieve(record):
-            return
+        former = message.text("fromNodeId")
+        if not former:
+            record = await self.node.store.job(message.text("jobId"))
+            if not self.may_relieve(record):
+                return
+            former = record.get("ownerNode", "")
         claim = await self.claim(message, former)
         if claim.mine:
             await self.take(message, claim)

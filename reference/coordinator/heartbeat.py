@@ -18,6 +18,7 @@ class CoordinatorHeartbeatService:
         self.node = node
         self.beat_at = node.clock.now()
         self.used = 0.0
+        self.told = 0
 
     def interval(self) -> float:
         return self.node.settings.heartbeat_interval
@@ -34,8 +35,9 @@ class CoordinatorHeartbeatService:
     async def beat(self) -> None:
         """Publishes how many jobs this node owns now; it asks the store first, for it may have lost some unawares."""
         await self.node.registry.verify()
-        payload = self.payload()
+        payload, count = self.payload(), self.node.registry.count()
         await self.node.transport.publish_topic("coordinator_heartbeat", payload)
+        self.told = count
         self.node.metrics.jobs.set(self.node.registry.count())
         said = {name: payload[name] for name in ("nodeId", "role", "status", "jobCount") if name in payload}
         record = encode({**said, "lastHeartbeat": self.node.clock.stamp()})

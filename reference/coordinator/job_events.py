@@ -120,9 +120,7 @@ class JobEvents:
         """First what a former owner has left, then what is new; from then on the job is followed like the others."""
         reading.busy = True
         try:
-            for channel in (reading.status, reading.logs):
-                newest = await self.node.store.call("XREVRANGE", channel, "+", "-", "COUNT", 1)
-                reading.last[channel] = newest[0][0].decode() if newest else "0-0"
+            await asyncio.gather(*(self.look_back(reading, channel) for channel in (reading.status, reading.logs)))
             await self.recover_pending(reading)
             await self.process([reading])
             reading.behind = False
@@ -130,6 +128,11 @@ class JobEvents:
             await self.node.clock.sleep(RETRY_SECONDS)
         finally:
             reading.busy = False
+
+    async def look_back(self, reading: Reading, channel: str) -> None:
+        """Notes where a channel ends now: what comes later is news, what is there is looked for."""
+        newest = await self.node.store.call("XREVRANGE", channel, "+", "-", "COUNT", 1)
+        reading.last[channel] = newest[0][0].decode() if newest else "0-0"
 
     async def recover_pending(self, reading: Reading) -> None:
         await self.process([reading], pending=True)

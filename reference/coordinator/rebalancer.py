@@ -54,8 +54,12 @@ class Rebalancer:
         known = [own, *loads]
         return own - ceil(sum(known) / len(known))
 
+    def own_load(self) -> int:
+        """Returns this node's jobs by its last heartbeat, as the others know them, less those that have gone since."""
+        return min(self.node.heartbeat.told, self.node.registry.count())
+
     async def look(self) -> None:
-        loads, own = self.peers().values(), self.node.registry.count()
+        loads, own = self.peers().values(), self.own_load()
         if loads and self.triggered(own, min(loads)) and (amount := self.amount(own, loads)) > 0:
             self.work = self.node.spawn(self.hand_off(list(self.node.registry.jobs.values())[-amount:]))
             with suppress(asyncio.CancelledError):

@@ -8,10 +8,9 @@ A topic is a stream as well, which every node reads for itself, without a group,
 (`topics.py`).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
-
-import hiredis
 
 from holdfast.reference.coordinator.messages import Entry, Message, Payload, decode, encode, fields_of
 from holdfast.reference.coordinator.scripts import OWNER_GROUP
@@ -60,12 +59,11 @@ class Transport:
     async def join(self, call: Send, stream: str, kind: str) -> None:
         """Makes the group of a queue and this node's consumer in it, where they are missing."""
         group = self.group_name(kind)
-        try:
-            await call("XGROUP", "CREATE", stream, group, self.group_start(kind), "MKSTREAM")
-        except hiredis.ReplyError as error:
-            if not str(error).startswith("BUSYGROUP"):
-                raise
-        await call("XGROUP", "CREATECONSUMER", stream, group, self.node.id)
+        made = call("XGROUP", "CREATE", stream, group, self.group_start(kind), "MKSTREAM")
+        joined = call("XGROUP", "CREATECONSUMER", stream, group, self.node.id)
+        for answer in await asyncio.gather(made, joined, return_exceptions=True):
+            if isinstance(answer, BaseException) and not str(answer).startswith("BUSYGROUP"):
+                raise answer
 
     async def ack(self, entry: Entry) -> None:
         await self.node.store.call("XACK", entry.stream, entry.group, entry.id)

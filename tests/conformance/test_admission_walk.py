@@ -157,3 +157,18 @@ def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
     }
     checks = [spec for spec in checks_of("admission").values() if spec.walks]
     assert {(claim.id, claim.part) for spec in checks for claim in spec.claims} == stated
+
+
+def test_a_failure_may_leave_the_window_between_two_of_the_attempts_that_lock_a_user() -> None:
+    script = Script()
+    script.connect("c", "i1", outcome="failed", reason="VERSION_MISMATCH", remainingAttempts=4)
+    script.now += SPANS.rate_window - 0.1
+    tries, left = [], [3, 2, 2, 1, 0]
+    for remaining in left:
+        fields = {"outcome": "failed", "reason": "VERSION_MISMATCH", "remainingAttempts": remaining}
+        answer = Answer(200, {}, fields, "", script.now, script.now + 0.01)
+        tries.append(Seen(script.now, script.now + 0.01, Tried(answer), str(answer)))
+        script.now += 0.05
+    seen = Seen(tries[0].sent, tries[-1].received, tuple(tries), "")
+    script.possible.take((Command.of("lock", who="c", where="i1"), seen))
+    assert all(state.locked("u2") for state in script.possible.states)

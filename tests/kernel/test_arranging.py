@@ -8,6 +8,7 @@ import pytest
 from holdfast.check.audit import Audit
 from holdfast.check.context import Context
 from holdfast.check.finding import Unsafe, expect
+from holdfast.run.perform import MOST_FURTHER
 from holdfast.spec.verdict import Verdict
 from tests.kernel.attempts import Calm, outcome_of
 
@@ -77,3 +78,23 @@ def test_a_judgement_of_one_row_is_about_that_row_alone() -> None:
     other = asyncio.run(outcome_of(judges_another_row, Calm(), Audit()))
     assert (other.verdict, other.decided) == (Verdict.INCONCLUSIVE, None)
     assert f"judged by {OWNER}" in other.reason
+
+
+async def finds_much(given: Given) -> None:
+    for number in range(MOST_FURTHER + 4):
+        with given.context.collect(), given.context.about("TC-LOOP-01"):
+            expect(number, -1)
+
+
+async def finds_something_else_too(given: Given) -> None:
+    with given.context.collect(), given.context.about("TC-LOOP-01"):
+        expect(1, 2)
+    expect(3, 4)
+
+
+def test_what_is_collected_is_about_its_rows_and_told_up_to_a_number() -> None:
+    much = asyncio.run(outcome_of(finds_much, Calm(), Audit()))
+    assert (much.decided, len(much.further)) == (("TC-LOOP-01",), MOST_FURTHER + 1)
+    assert much.further[-1] == "… and 3 more"
+    both = asyncio.run(outcome_of(finds_something_else_too, Calm(), Audit()))
+    assert (both.decided, len(both.further)) == (None, 1)

@@ -75,6 +75,17 @@ def test_a_saturated_generator_judges_no_latency() -> None:
     assert "generator saturated: 300 of 300" in found.reason
 
 
+def test_one_hiccup_of_the_generator_is_no_saturation_and_a_long_one_is() -> None:
+    def hiccup(seconds: float) -> Folded:
+        late = [
+            Recorded("connect", each, each + seconds, each + seconds + 0.1, "success") for each in (1.0, 1.01, 1.02)
+        ]
+        return fold(lines([*drawn(300), *late], 1))
+
+    assert judged(hiccup(0.2)).verdict is Verdict.PASS
+    assert judged(hiccup(0.6)).verdict is Verdict.INCONCLUSIVE
+
+
 def test_what_a_slow_generator_can_not_explain_is_the_targets() -> None:
     late = [Recorded("connect", n * 0.01, n * 0.01 + 0.2, n * 0.01 + 0.3, "success") for n in range(300)]
     hardly, far = (Recorded("connect", 1.0, 1.1, 1.1 + took, "success") for took in (10.3, 10.5))
@@ -223,7 +234,7 @@ def test_the_campaigns_rest_on_rows_that_exist_and_their_formulas_have_values(ke
     rows = {row.id for row in catalogue}
     for each in campaigns(key).values():
         cited = {found.rests_on for found in each.budgets} | {found.rests_on for found in each.counts}
-        cited |= {found.rests_on for found in each.recoveries}
+        cited |= {found.rests_on for found in each.recoveries} | {found.rests_on for found in each.audits}
         assert cited <= rows, each.id
         assert set(each.rules) <= RULES.keys(), each.id
         for scale in (0.2, 1.0):

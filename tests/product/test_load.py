@@ -67,6 +67,20 @@ def test_a_target_that_fails_at_every_attempt_gets_a_whole_report(tmp_path: Path
     assert verdicts["connect → success"] == "fail"
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("admission", "auth_secret, to make as many users"), ("lockd", "a PEM file with the CA certificate and its key")],
+)
+def test_a_descriptor_without_credentials_is_told_in_one_sentence(tmp_path: Path, key: str, said: str) -> None:
+    with listening(fails_at_every_attempt) as url:
+        head = f'[target]\nname = "bare"\nspec = "{key}"\nprofile = "wire"\n'
+        (tmp_path / "bare.toml").write_text(f'{head}[[node]]\nname = "a"\nurls = {{ http = "{url}" }}\n')
+        ended = holdfast(tmp_path, "load", key, "--campaign", "L4", "--target", "bare.toml", "--results", "results")
+    assert ended.code == 2
+    assert "Traceback" not in ended.text
+    assert said in documented(tmp_path)["campaigns"][0]["reason"]
+
+
 def generators(standing: Standing) -> list[int]:
     return sorted(process.pid for process in standing.processes if " locust " in process.command)
 

@@ -12,7 +12,7 @@ from holdfast.conformance.admission.walks.merging import merged
 from holdfast.conformance.admission.walks.rules import rule
 from holdfast.conformance.admission.walks.situations import kind, situation
 from holdfast.conformance.admission.walks.spans import Spans
-from holdfast.conformance.admission.walks.state import PEOPLE, ROOMS, State
+from holdfast.conformance.admission.walks.state import OWNERS, PEOPLE, ROOMS, State
 from holdfast.conformance.admission.walks.timers import timers
 
 
@@ -55,10 +55,19 @@ class AdmissionModel:
             further = [
                 Branch((*before.rules, *after.rules), after.state)
                 for before in todo
-                for after in Attempt(before.state, attempt, each, self.spans).branches()
+                for between in self._meanwhile(before.state, command, each)
+                for after in Attempt(between, attempt, each, self.spans).branches()
             ]
             todo = [branch for branch in further if not branch.broken] or further
         yield from todo
+
+    def _meanwhile(self, state: State, command: Command, seen: Seen) -> Iterator[State]:
+        """Yields the state, also without the failures that may have left the window between two attempts."""
+        yield state
+        user = OWNERS[command.get("who")]
+        failures = state.failed(user)
+        if failures and failures[0].lo + self.spans.rate_window - self.spans.tolerance <= seen.received:
+            yield from self._meanwhile(state.with_failures(user, failures[1:]), command, seen)
 
     def merged(self, states: Sequence[State]) -> Sequence[State]:
         return merged(states)

@@ -53,7 +53,10 @@ class Notes:
 
 
 class AdmissionWorld:
-    """`nodes` are the target's; the model calls them n1, n2, … `alone`: nobody else uses the deployment."""
+    """`nodes` are the target's; the model calls them n1, n2, …
+
+    With `done` nobody else uses the deployment until the walk has left it, which calls `done`.
+    """
 
     def __init__(
         self,
@@ -63,14 +66,14 @@ class AdmissionWorld:
         nodes: list[str],
         keys: Keys | None,
         *,
-        alone: bool = False,
+        done: Callable[[], None] | None = None,
     ) -> None:
         self._admission = admission
         self._rooms = rooms
         self._people = people
         self._nodes = nodes
         self._keys = keys
-        self._alone = alone
+        self._done = done
         self._notes = {who: Notes() for who in PEOPLE}
         self._capacities = dict(CAPACITIES)
         self._closed = dict.fromkeys(ROOMS, False)
@@ -81,25 +84,29 @@ class AdmissionWorld:
 
     @classmethod
     async def begin(
-        cls, admission: Admission, nodes: list[str], keys: Keys | None, *, alone: bool = False
+        cls, admission: Admission, nodes: list[str], keys: Keys | None, *, done: Callable[[], None] | None = None
     ) -> "AdmissionWorld":
         users = {name: admission.user() for name in dict.fromkeys(OWNERS.values())}
         people = {who: await admission.character(users[owner]) for who, owner in OWNERS.items()}
         rooms = {where: await admission.instance(CAPACITIES[where]) for where in ROOMS}
         rooms[NOWHERE] = Instance(admission, f"no-{uuid.uuid4().hex[:12]}")
-        world = cls(admission, rooms, people, nodes, keys, alone=alone)
-        if alone:
+        world = cls(admission, rooms, people, nodes, keys, done=done)
+        if done:
             await world._meters.read(nodes)
         return world
 
     async def close(self) -> None:
         """Drops all sockets; on a deployment of its own it also leaves nothing for the next walk to count."""
-        if self._alone:
-            await self._clear()
-        for notes in self._notes.values():
-            for socket in (notes.socket, *(each for _, each in notes.superseded)):
-                if socket is not None:
-                    await socket.discard()
+        try:
+            if self._done:
+                await self._clear()
+            for notes in self._notes.values():
+                for socket in (notes.socket, *(each for _, each in notes.superseded)):
+                    if socket is not None:
+                        await socket.discard()
+        finally:
+            if self._done:
+                self._done()
 
     async def _clear(self) -> None:
         for node in list(self._down):

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import permutations
 
 from holdfast.check.faults import Faults
-from holdfast.check.finding import Finding, Unsafe, expect
+from holdfast.check.finding import Unsafe, expect
 from holdfast.check.history import Recorder
 from holdfast.check.invariants import monotonic_tokens, one_leader_per_term, require
 from holdfast.check.spectime import SpecTime
@@ -14,7 +14,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.quorum import crossed
 from holdfast.conformance.lockd.scenarios.steps import together_again
-from holdfast.conformance.lockd.wire import Leader, ok, participant, refused
+from holdfast.conformance.lockd.wire import Leader, ok, participant, refused, stale_term
 from holdfast.target.fault import Strength
 
 FAULTS = ("chaos.latency", "chaos.partition", "multi_node")
@@ -98,14 +98,14 @@ async def _apply(lockd: Lockd, node: str, recorder: Recorder, term: int) -> None
             call.ok()
         elif answer.answered:
             call.failed(answer.code)
-            if answer.code not in ("tc_term_stale", "tc_unavailable"):
-                raise Finding(["200", "tc_term_stale", "tc_unavailable"], answer.describe(), f"an apply at {node}")
+            expect(answer, *stale_term(), refused("tc_unavailable"), why=f"an apply at {node}")
 
 
 async def _fenced(lockd: Lockd, node: str, first: Leader, last: Leader) -> None:
     one = [participant("default", "k")]
-    for term, legal in ((first.term, refused("tc_term_stale")), (last.term, ok(state="commit"))):
+    for term, legal in ((first.term, stale_term()), (last.term, (ok(state="commit"),))):
         answer = await lockd.call(wire.apply(lockd.txn(), "commit", one, term=term), node=node)
         if answer.ok and term < last.term:
-            raise Unsafe([legal.describe()], answer.describe(), f"the stale term {term} at {node} after the storm")
-        expect(answer, legal, why=f"term {term} at {node} after the storm")
+            expected = [each.describe() for each in legal]
+            raise Unsafe(expected, answer.describe(), f"the stale term {term} at {node} after the storm")
+        expect(answer, *legal, why=f"term {term} at {node} after the storm")

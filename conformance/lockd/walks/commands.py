@@ -43,13 +43,15 @@ MALFORMED = {
 }
 
 
-def all_commands(state: State) -> Iterator[Command]:
+def all_commands(state: State, *, kills: bool = False) -> Iterator[Command]:
     yield from _of_members()
     yield from _of_peers(state)
     yield from _of_leases()
     yield from _of_the_registry()
     yield from _of_transactions()
     yield from (Command.of(name) for name in ("exit", "return"))
+    if kills:
+        yield Command.of("crash")
     yield from (Command.of("intrude", route=route) for route in SERVER_ROUTES)
     yield from (Command.of("malformed", call=call) for call in MALFORMED)
 
@@ -144,4 +146,7 @@ def ready(state: State, command: Command) -> bool:
             sense = state.here and not any(state.trouble(each) == GONE for each in state.others)
         case "return":
             sense = not state.here
+        case "crash":
+            # What it makes of a peer that says it leads, before it has looked at its own list, is open.
+            sense = state.report is None
     return sense

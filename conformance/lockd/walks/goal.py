@@ -24,8 +24,11 @@ PEERS = ("alone", "all well", *REFUSED, "unprobed", "unreachable")
 WAITS = ("membership", "lease", "learned lease", "vote")
 
 
-def pairs() -> frozenset[Pair]:
+def pairs(*, kills: bool = False) -> frozenset[Pair]:
     found = [*_members(), *_leases(), *_registry(), *_transactions(), *_others()]
+    if kills:
+        found += [(leading, "crash") for leading in (*LEADERSHIPS, "outside", "adrift")]
+        found.append(("election after a crash", "wait until after"))
     return frozenset(Pair(situation, what) for situation, what in found)
 
 

@@ -10,13 +10,15 @@ from holdfast.check.walk.vocabulary import Command, Seen
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.endpoints import canonical
 from holdfast.conformance.lockd.spy import Call
-from holdfast.conformance.lockd.walks.sights import Heard, Listed, Registered, Shown
+from holdfast.conformance.lockd.walks.sights import Heard, Listed, Registered, Saying, Shown
 from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import BACKENDS, NODE, SPIES
 from holdfast.conformance.lockd.wire import Answer
 from holdfast.conformance.shared.wire import Request
 
 WRITE_ROUTES = (wire.REGISTER, wire.UNREGISTER)
+# Calls in which a node speaks of itself, unless it passes on a change of somebody else's entry.
+ITS_OWN = {wire.ACQUIRE: "acquire", wire.RENEW: "renew", wire.ANNOUNCE: "announce", wire.REGISTER: "register"}
 
 
 class Watcher:
@@ -89,9 +91,26 @@ class Watcher:
         leaves = [call for call in new if call.path == wire.LEAVE]
         replicas = [call for call in new if call.path in WRITE_ROUTES and self._is_ours(call)]
         asked = tuple((call.at, call.term) for call in new if call.path == wire.ACQUIRE)
-        text = "; ".join(call.describe() for call in (*leaves, *replicas))
-        sight = Heard(len(leaves), len(replicas), asked)
+        said = {self._saying(call): call for who in SPIES for call in self._got(who, since, self._is_its_own)}
+        odd = [call for each, call in said.items() if not each.itself]
+        text = "; ".join(call.describe() for call in (*leaves, *replicas, *odd))
+        sight = Heard(len(leaves), len(replicas), asked, tuple(sorted(said)))
         return Seen(self._looked, self._looked, sight, text or f"{len(asked)} vote requests")
+
+    def _is_its_own(self, call: Call) -> bool:
+        own = call.path in ITS_OWN and call.at < self._looked
+        return own and (call.path != wire.REGISTER or not call.marked(self._lockd.dialect.replica_header))
+
+    def _saying(self, call: Call) -> Saying:
+        """Returns what a call says about the node, by the fields that name it."""
+        stage = self._stage
+        named = {"self_endpoint": NODE, "candidate_endpoint": NODE, "endpoint": NODE}
+        itself = all(stage.name_of(str(call.body[each])) == who for each, who in named.items() if each in call.body)
+        ids = [call.body[each] for each in ("candidate_id", "leader_id") if each in call.body]
+        itself = itself and all(each == stage.node_id(NODE) for each in ids)
+        if call.path == wire.REGISTER:
+            itself = itself and call.backend == stage.backend
+        return Saying(ITS_OWN[call.path], itself, wire.number(call.body.get("ttl_ms")) / 1000)
 
     def _is_ours(self, call: Call) -> bool:
         return call.backend in self._backends.values() and call.at > self._undoing.get(pair_of(call), 0.0)

@@ -14,11 +14,13 @@ from holdfast.conformance.lockd.walks.rules import (
     span_of,
     turned_away,
 )
-from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed
+from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed, Saying
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
 
 Branches = Iterator[Branch[State]]
+# A TTL goes over the wire in whole milliseconds.
+TTL_ROUNDING = 0.002
 
 
 def announce(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
@@ -57,10 +59,11 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     at = span_of(seen)
     out = replace(state, here=False, lead=None, was=state.lead or 0, free=at).after(state, at, spans.lag)
     told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
-    strangers = any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     peers = [each for each in state.others if each in SPIES]
-    # Somebody who has just announced itself may be no peer of the election yet.
+    # Somebody who has just announced itself may be no peer of the election yet, and one whose lease runs out during the
+    # call may be told and then be no member any more.
     new = state.listed_by > seen.sent
+    strangers = not new and any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     released = state.lead is None or new or all(_released(sight, each, state.lead) for each in peers)
     rules = (
         accepted(sight.answer, "TC-LEAVE-05"),
@@ -88,6 +91,19 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
         yield Branch(rules, back.lapsed(at))
     if state.adrift:  # nobody says that it may not have led itself meanwhile
         yield Branch(rules, replace(back.lapsed(at), lead=0))
+
+
+def crash(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
+    """The node is killed and started again on its store: leases and registry are there, its votes and terms are not.
+
+    A restart ends a pause. Which of the decisions from before it still knows is open, so others come in their place.
+    """
+    sight: Listed = seen.what
+    at = span_of(seen)
+    anew = replace(state, here=True, lead=None, was=0, slot=None, asked=("", 0), free=at, freed="crash", txns=())
+    anew = replace(anew, floor=0, voted=0, blocked=(0, 0.0), listed_by=at.hi + spans.lag, shaky=True)
+    rules = (accepted(sight.answer, "TC-DATA-05"), *_list(sight, anew, "TC-DATA-05"))
+    yield Branch(rules, replace(anew, settles=anew.listed_by, unsettled=True))
 
 
 def intrude(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
@@ -136,8 +152,19 @@ def heard(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     # One in a lower term is the last attempt of an old leader to renew.
     early = [at for at, term in sight.candidacies if slot and led and led < at < seen.sent and term > slot.term]
     rules = (
+        *(_of_itself(each, spans) for each in sight.said),
         rule("no leave passed on", not sight.leaves, "TC-LEAVE-02"),
         rule("no replica of anything else", not sight.replicas, "TC-RM-10"),
         rule("no candidacy beside a valid leader", not early, "TC-ELECT-08"),
     )
     yield Branch(rules, state)
+
+
+def _of_itself(said: Saying, spans: Spans) -> Rule:
+    """What a node says of its own accord is about itself, and a lease that it asks for is one leader TTL."""
+    row = {"acquire": "TC-ELECT-02", "renew": "TC-STEP-01", "announce": "TC-LOOP-02", "register": "TC-RM-01"}[said.what]
+    wanted, held = "the node itself", said.itself
+    if said.what in ("acquire", "renew"):
+        wanted += f", for {spans.leader_ttl:g} s"
+        held = held and abs(said.ttl - spans.leader_ttl) < TTL_ROUNDING
+    return rule(f"{said.what} names {wanted}", held, row)

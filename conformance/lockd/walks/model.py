@@ -34,6 +34,7 @@ CALLS: Calls = {
     "leave": members.leave,
     "exit": members.exit_,
     "return": members.come_back,
+    "crash": members.crash,
     "intrude": members.intrude,
     "malformed": members.malformed,
     "votes": _peer,
@@ -56,7 +57,10 @@ CALLS: Calls = {
 
 @dataclass(frozen=True)
 class LockdModel:
+    """`kills`: the node may be killed and started again, and its store outlives it."""
+
     spans: Spans
+    kills: bool = False
 
     def timers(self, state: State) -> Iterator[Timer[State]]:
         return timers(state, self.spans)
@@ -73,7 +77,7 @@ class LockdModel:
         return ready(state, command)
 
     def commands(self, state: State) -> Iterable[Command]:
-        return all_commands(state)
+        return all_commands(state, kills=self.kills)
 
     def races(self, _state: State) -> Iterable[Step]:
         return all_races()
@@ -93,7 +97,7 @@ class LockdModel:
         return kind(command)
 
     def goal(self) -> frozenset[Pair]:
-        return goal.pairs()
+        return goal.pairs(kills=self.kills)
 
     def describe(self, command: Command) -> str:
         return sentences.describe(command)

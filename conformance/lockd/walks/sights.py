@@ -77,10 +77,23 @@ class Decided:
     applied: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, order=True)
+class Saying:
+    """A call that the node made of its own accord: whether it names the node in every field, and the TTL in it."""
+
+    what: str
+    itself: bool
+    ttl: float = 0.0
+
+
 @dataclass(frozen=True)
 class Heard:
-    """What spies got since the last look: leaves, replicas of our pairs, and when and at which term vote requests."""
+    """What spies got since the last look: leaves, replicas of our pairs, and when and at which term vote requests.
+
+    `said` is what the node said about itself, each once.
+    """
 
     leaves: int
     replicas: int
     candidacies: tuple[tuple[float, int], ...]
+    said: tuple[Saying, ...] = ()

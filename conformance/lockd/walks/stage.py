@@ -4,7 +4,6 @@ A walk leaves nothing behind that the next would have to know, but two things: t
 fact that they rise. So a walk begins when the node leads alone again, and in its own term.
 """
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,8 +34,11 @@ class Stage:
     places: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    async def build(cls, lockd: Lockd) -> "Stage":
+    async def build(cls, lockd: Lockd, *, durable: bool = False) -> "Stage":
+        """`durable`: the node gets a store that outlives it."""
         node = lockd.lone
+        if durable:
+            await lockd.restart(node, join=lockd.url(node), store=lockd.dialect.durable_store)
         made = dict(zip(SPIES, await spies(lockd, len(SPIES)), strict=True))
         places = {who: canonical(spy.endpoint) for who, spy in made.items()}
         places |= {NODE: lockd.endpoint(node), STRANGER: nowhere(len(ENDPOINTS) + 1)}
@@ -119,22 +121,3 @@ def _never_began(lockd: Lockd, row: str, expected: str, never: AssertionError | 
         return Inconclusive(f"{expected} did not come about, so no walk could begin")
     lockd.context.decided = (row,)
     return Finding([expected], str(never), "before the first walk", late=True)
-
-
-class Stages:
-    """Stages that are built when they are first needed, and taken in turns."""
-
-    def __init__(self, lockd: Lockd, most: int) -> None:
-        self._lockd = lockd
-        self._most = most
-        self._built = 0
-        self._idle: asyncio.Queue[Stage] = asyncio.Queue()
-
-    async def take(self) -> Stage:
-        if self._idle.empty() and self._built < self._most:
-            self._built += 1
-            return await Stage.build(self._lockd if self._built == 1 else await self._lockd.another())
-        return await self._idle.get()
-
-    def give_back(self, stage: Stage) -> None:
-        self._idle.put_nowait(stage)

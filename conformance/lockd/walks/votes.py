@@ -124,7 +124,8 @@ def release(state: State, command: Command, seen: Seen, _spans: Spans) -> Branch
         yield Branch((), state)
         yield Branch((accepted(asked.answer, "TC-LEAVE-11"),), state.lapsed(span_of(seen)))
     elif slot is not None and (slot.holder, slot.term) == (command.get("who"), asked.term):
-        yield Branch((accepted(asked.answer, "TC-LEAVE-11"),), state.lapsed(span_of(seen)))
+        done = rule("a release", asked.answer.ok and asked.answer.fields.get("released") is True, "TC-LEAVE-11")
+        yield Branch((done,), state.lapsed(span_of(seen)))
     else:
         yield Branch((turned_away(asked.answer, "TC-LEAVE-11"),), state)
 

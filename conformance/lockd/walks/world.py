@@ -54,7 +54,8 @@ class LockdWorld(Watcher):
         return NO_NODE
 
     def can(self, command: Command) -> bool:
-        return command.get("term") != "below" or self._term > 1
+        # A node that has just begun anew has shown no term yet.
+        return self._term > {"below": 1, "current": 0}.get(command.get("term"), -1)
 
     async def do(self, command: Command) -> Seen:
         performers: Mapping[str, Callable[[Command], Awaitable[Seen]]] = {
@@ -63,6 +64,7 @@ class LockdWorld(Watcher):
             "leave": self._leave,
             "exit": self._exit,
             "return": self._return,
+            "crash": self._crash,
             "intrude": self._intrude,
             "malformed": self._malformed,
             "votes": self._votes,
@@ -146,6 +148,29 @@ class LockdWorld(Watcher):
     async def _return(self, _command: Command) -> Seen:
         answer = await self._call(wire.announce(self._place(NODE)), NODE)
         return seen_of(answer, self._listed(answer))
+
+    async def _crash(self, _command: Command) -> Seen:
+        """Kills the node and starts it again; then waits until it lists itself, which the next look will judge.
+
+        Voters that remember leases from before would be right to refuse its first terms, so spies forget them.
+        """
+        lockd, node = self._lockd, self._stage.node
+        began = await lockd.kill(node)
+        for who in SPIES:
+            self._forget(who)
+        await lockd.restart(node)
+        self._txns = {name: lockd.txn() for name in self._txns}
+        self._term = 0
+
+        answer = await lockd.call(wire.members(), node=node)
+
+        async def listed() -> bool:
+            nonlocal answer
+            answer = await lockd.call(wire.members(), node=node)
+            return self._place(NODE) in answer.endpoints
+
+        await self._at_most(listed, lockd.T.never("self_listed_max"), "the node to list itself")
+        return replace(seen_of(answer, self._listed(answer)), sent=began.lo)
 
     async def _intrude(self, command: Command) -> Seen:
         where, pair = self._place(STRANGER), (self._backends[ISLAND], self._place(RM))

@@ -21,8 +21,8 @@ Triple = tuple[Pair, str]
 # How much less what is one step further counts, how many steps are looked ahead, and after how many steps the ways
 # that were seen are weighed again.
 FURTHER, AHEAD, AGAIN = 0.7, 4, 100
-# After so many arrivals that brought nothing new, a way is worth half.
-IN_VAIN = 5
+# After so many arrivals a situation is worth half of what is missing there: it was not for want of coming.
+OFTEN = 3
 
 
 @dataclass
@@ -39,13 +39,13 @@ class Coverage:
     _values: dict[str, float] = field(default_factory=dict, repr=False)
     _weighed: tuple[frozenset[Pair], int, int] = field(default=(frozenset(), -1, 0), repr=False)
     _steps: int = field(default=0, repr=False)
-    # How often a command led to a situation since the last pair that was new.
+    # How often a command led to a situation from one that begins with another word.
     _arrived: Counter[str] = field(default_factory=Counter, repr=False)
 
     def led(self, pair: Pair, situation: str) -> None:
         """Notes in which situation a command left what it is about."""
         self._steps += 1
-        self._arrived[situation] += 1
+        self._arrived[situation] += _word(situation) != _word(pair.situation)
         self.leads.setdefault((pair.situation, pair.command), Counter())[situation] += 1
 
     def promise(self, pair: Pair) -> float:
@@ -74,9 +74,9 @@ class Coverage:
         return worth / led.total()
 
     def _near(self, before: str, after: str) -> float:
-        """Returns how many open pairs have the word that is new in the situation after; fewer, the oftener in vain."""
+        """Returns how many missing pairs have the new word of the situation after; less, the oftener it came."""
         word = _word(after)
-        return 0.0 if word == _word(before) else self.wanted[word] / (1 + self._arrived[after] / IN_VAIN)
+        return 0.0 if word == _word(before) else self.wanted[word] / (1 + self._arrived[after] / OFTEN)
 
     @property
     def wanted(self) -> Counter[str]:
@@ -92,8 +92,6 @@ class Coverage:
         return wanted
 
     def visit(self, pair: Pair, previous: str) -> None:
-        if not self.pairs[pair]:
-            self._arrived.clear()
         self.pairs[pair] += 1
         self.triples[pair, previous] += 1
 

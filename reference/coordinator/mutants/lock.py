@@ -54,12 +54,17 @@ class TriesOnce(Challenge):
 
 
 @violates("CO-LOCK-03", 2, "A follower deletes the lock when it misses one heartbeat of the leader.")
-class Impatient(Challenge):
-    def may_challenge(self) -> bool:
+class Impatient(Lease):
+    deposed: frozenset[str] = frozenset()
+
+    async def acquire(self) -> bool:
         health, missed = self.node.health, 1.5 * self.node.settings.heartbeat_interval
-        if any(peer.role == "Leader" and health.silence(name) > missed for name, peer in health.peers.items()):
-            self.node.spawn(self.node.store.call("DEL", self.node.lease.key))
-        return super().may_challenge()
+        leaders = {name for name, peer in health.peers.items() if peer.role == "Leader"}
+        silent = {name for name in leaders - self.deposed if health.silence(name) > missed}
+        if silent:
+            self.deposed |= silent
+            await self.node.store.call("DEL", self.key)
+        return await super().acquire()
 
 
 @violates(

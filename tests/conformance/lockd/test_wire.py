@@ -1,8 +1,9 @@
 import pytest
 
+from holdfast.check.finding import Finding, expect
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.endpoints import canonical
-from holdfast.conformance.lockd.wire import Answer, Dialect, Leader
+from holdfast.conformance.lockd.wire import Answer, Dialect, Leader, stale_term
 from holdfast.conformance.shared.wire import not_status
 
 
@@ -139,3 +140,11 @@ def test_what_is_expected_is_written_as_what_is_seen() -> None:
         assert wire.ok(**body).describe() == _answer(200, body).describe()
     refusal = wire.refused("tc_term_stale", leader_endpoint="https://h:1")
     assert refusal.describe() == "tc_term_stale leader_endpoint=https://h:1"
+
+
+def test_a_stale_term_is_refused_with_its_code_or_with_any_conflict() -> None:
+    for status, code in ((409, "tc_term_stale"), (409, "txn_conflict"), (409, "txn_pending"), (400, "tc_term_stale")):
+        expect(Answer(status, {}, {"error": code}), *stale_term())
+    for status, code in ((400, "txn_conflict"), (503, "tc_unavailable"), (200, "")):
+        with pytest.raises(Finding, match="tc_term_stale or a conflict"):
+            expect(Answer(status, {}, {"error": code}), *stale_term())

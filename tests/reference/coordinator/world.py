@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 
 from tests.reference import world as shared
-from tests.reference.world import Answer, free_port, until
+from tests.reference.world import Answer, free_port
 
 FAST = {
     "CO_LEASE_MS": "1500",
@@ -38,6 +38,11 @@ BEATS = "orchestrix.coordinator.heartbeat"
 HANDOFF = "orchestrix.job.handoff"
 ASSIGNED = "orchestrix.job.assigned"
 Payload = dict[str, Any]
+
+
+async def until(condition: Callable[[], Awaitable[Any]], seconds: float = 40.0) -> Any:
+    """Waits until the condition returns something true; long, because recovery on a busy machine takes its time."""
+    return await shared.until(condition, seconds)
 
 
 def job_id() -> str:
@@ -70,7 +75,7 @@ class World(shared.World):
         """Starts a node and returns when it is a member."""
         before = self.starts(number)
         self.start_node(number, **own)
-        await until(partial(self.has_started, number, before), 15)
+        await until(partial(self.has_started, number, before))
 
     def starts(self, number: int) -> int:
         return len(self.said(number, "node.ready"))
@@ -87,7 +92,7 @@ class World(shared.World):
     def signal(self, number: int, which: signal.Signals) -> None:
         self.nodes[number].send_signal(which)
 
-    async def ended(self, number: int, seconds: float = 8.0) -> int:
+    async def ended(self, number: int, seconds: float = 40.0) -> int:
         """Waits for the exit of a node and returns its status."""
 
         async def gone() -> bool:
@@ -218,7 +223,7 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
         with tempfile.TemporaryDirectory(prefix="coordinator-") as folder:
             made = World(Path(folder), http, settings)
             try:
-                await until(made.redis_is_up, 15)
+                await until(made.redis_is_up)
                 for number in range(nodes):
                     await made.start(number)
                     if not number:
