@@ -7,8 +7,8 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from holdfast.check import raw_http
-from holdfast.check.endings import how_it_ended
 from holdfast.check.finding import Finding, expect
+from holdfast.check.no_answer import how_it_ended
 from holdfast.check.plain import plain
 from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
