@@ -167,26 +167,3 @@ class TwoTrips(Store):
                 return Accepted(False, known.decode(), "")
         await asyncio.sleep(0.02)
         return await super().accept([], session, event)
-
-
-@violates("IN-KEY-08", 1, "The fallback to a generated secret is silent.")
-class Silent(IdemKeys):
-    def warn(self) -> None:
-        """Says nothing."""
-
-
-@violates("IN-KEY-08", 2, "The warning prints the generated secret.")
-class Printed(IdemKeys):
-    def generated(self) -> bytes:
-        secret = secrets.token_bytes(32)
-        text = f"XG2G_IDEM_SECRET is not set: {secret.hex()} is used."
-        self.events.emit("idem.secret_generated", level="warning", message=text)
-        return secret
-
-
-@violates("IN-KEY-08", 3, "The warning is logged although a secret is configured.")
-class AlwaysWarned(IdemKeys):
-    def load_secrets(self) -> list[bytes]:
-        if self.settings.idem_secret:
-            self.warn()
-        return super().load_secrets()

@@ -1,4 +1,6 @@
-"""Violations that show the secret of the idempotency key (3.3)."""
+"""Violations that show the secret of the idempotency key, or hide that it was made up (3.3)."""
+
+import secrets
 
 from prometheus_client import Gauge
 
@@ -39,3 +41,26 @@ class LabelledSecret(Metrics):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         Gauge("xg2g_config", "Settings.", ["idem_secret"], registry=self.registry).labels(settings.idem_secret).set(1)
+
+
+@violates("IN-KEY-08", 1, "The fallback to a generated secret is silent.")
+class Silent(IdemKeys):
+    def warn(self) -> None:
+        """Says nothing."""
+
+
+@violates("IN-KEY-08", 2, "The warning prints the generated secret.")
+class Printed(IdemKeys):
+    def generated(self) -> bytes:
+        secret = secrets.token_bytes(32)
+        text = f"XG2G_IDEM_SECRET is not set: {secret.hex()} is used."
+        self.events.emit("idem.secret_generated", level="warning", message=text)
+        return secret
+
+
+@violates("IN-KEY-08", 3, "The warning is logged although a secret is configured.")
+class AlwaysWarned(IdemKeys):
+    def load_secrets(self) -> list[bytes]:
+        if self.settings.idem_secret:
+            self.warn()
+        return super().load_secrets()
