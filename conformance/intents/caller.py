@@ -166,7 +166,7 @@ class Caller(BurstDriver[Answer]):
         answer = await self.raw_exchange(
             url, pieces, within=self.answer_timeout, tls=tls, pause=pause, last=last, break_off=break_off
         )
-        self._note_session(answer, url)
+        self._keep(answer, url)
         return answer
 
     async def poll(
@@ -191,16 +191,20 @@ class Caller(BurstDriver[Answer]):
             answer = await self.exchange(
                 lambda: self.http, base, request, within=self.answer_timeout, headers=sent, data=data
             )
-            self._note_session(answer, base)
+            self._keep(answer, base)
             return answer
 
         said = f"as {authorization or 'nobody'}  " if authorization is not None else ""
         return await self.converse(lambda: f"{said}{request.describe()}", request, exchange())
 
-    def _note_session(self, answer: Answer, base: str) -> None:
-        """Notes a session that the check was given, to end it with the check."""
-        if answer.status == 202 and answer.session_id:
-            self._given[answer.session_id] = base
+    def _keep(self, answer: Answer, base: str) -> None:
+        if answer.status == 202:
+            self.note_session(answer.session_id, base)
+
+    def note_session(self, session_id: str, base: str = "") -> None:
+        """Notes a session that an API gave to the check, to end it with the check; "" is none."""
+        if session_id:
+            self._given[session_id] = base or self.url()
 
     def never(self, bound: str) -> float:
         """Returns the seconds after which what this name promises does not happen any more, as the catalogue says."""

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from holdfast.conformance.intents.client import NOBODY, PHASE_1, Intents
 from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import Answer, forwarded
 from holdfast.conformance.shared.contract import must_be_declared
-from holdfast.conformance.shared.wire import Request
+from holdfast.conformance.shared.wire import Request, parse_body
 from holdfast.spec.contract import Contract, document
 
 # Generated requests per operation, for valid and for invalid data each.
@@ -60,7 +61,12 @@ def _fuzz(call: Call, intents: Intents, tag: str, session_id: str) -> None:
         def ask(case: Any, authorization: str) -> Any:
             call(asyncio.sleep(0))  # ends the thread with its check
             headers = {"Authorization": authorization} if authorization else {}
-            return case.call(base_url=intents.url(), session=session, headers=headers, timeout=intents.answer_timeout)
+            response = case.call(
+                base_url=intents.url(), session=session, headers=headers, timeout=intents.answer_timeout
+            )
+            if response.status_code == HTTPStatus.ACCEPTED:
+                intents.note_session(Answer(202, {}, *parse_body(response.content)).session_id)
+            return response
 
         callers = [intents.bearer(), intents.reader, intents.bearer("admin"), NOBODY]
         ids = {"sessionID": session_id}
