@@ -32,9 +32,9 @@ from typing import Any
 from holdfast.chaos.proxied import BLACKHOLE, DELAY_OF_A_DAY, RATE_OF_NOTHING, DatagramLink, Hold, ProxiedLink
 from holdfast.chaos.relay.server import RelayServer
 from holdfast.chaos.toxiproxy import Toxiproxy, ToxiproxyError, UnreachableError
-from holdfast.fixtures.ground import StartLinks
 from holdfast.fixtures.launcher import Command, Guardian, Process, ready
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import StartLinks
 from holdfast.target.deployment import StartError
 
 START_DEADLINE = 10.0

@@ -15,7 +15,7 @@ from holdfast.conformance.admission.dialects import dialect
 from holdfast.conformance.admission.identities import Identities, User
 from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared.wire import Request
-from holdfast.load.engine import Behaviour, OpenUser, Refused
+from holdfast.load.generator import Behaviour, OpenUser, Refused
 
 _ADMIN = "X-Admin-Token"
 # Refusals that come before anything was changed; after every other end but success and queued the session is unknown.

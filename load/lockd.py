@@ -20,7 +20,7 @@ from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.identities import Authority, Identity, read_identity
 from holdfast.conformance.lockd.wire import Answer
 from holdfast.conformance.shared.wire import Request
-from holdfast.load.engine import Behaviour, OpenUser, Refused
+from holdfast.load.generator import Behaviour, OpenUser, Refused
 from holdfast.load.locustfile import options, plan_of_this_run
 from holdfast.load.messages import take_part
 

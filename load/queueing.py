@@ -11,7 +11,7 @@ from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared.wire import Request
 from holdfast.load.admitting import AdmissionUser, Direct, Waiting, outcome_of
-from holdfast.load.engine import Refused
+from holdfast.load.generator import Refused
 
 # After a release so many of those who wait longest are asked, so often, until one of them is in.
 _HEADS, _LOOKS, _LOOK_EVERY = 3, 20, 0.05

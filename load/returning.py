@@ -14,7 +14,7 @@ from holdfast.conformance.admission import wire
 from holdfast.conformance.admission.wire import Answer
 from holdfast.load.admitting import Admissions, AdmissionUser, Direct, outcome_of
 from holdfast.load.bridge import Bridge, BridgeError
-from holdfast.load.engine import Refused
+from holdfast.load.generator import Refused
 
 _CLIENT = "holdfast.load.sockets:Sockets"
 # A client that could not come back tries again after so long.

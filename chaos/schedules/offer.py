@@ -25,7 +25,7 @@ from holdfast.target.link_urls import (
     told_urls,
     wire_of,
 )
-from holdfast.target.store import StoreSpec
+from holdfast.target.store_section import StoreSpec
 
 
 def offer_of(target: Target) -> Offer:

@@ -25,9 +25,9 @@ from holdfast.check.finding import NotObservable
 from holdfast.fixtures.deploy import LocalDeployments
 from holdfast.fixtures.deployment_links import LinkHost
 from holdfast.fixtures.external_redis import ExternalRedis
-from holdfast.fixtures.ground import Ground, StartLinks, python_modules
 from holdfast.fixtures.launcher import Command, Guardian, Process
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources, StartLinks, python_modules
 from holdfast.run.credentials import first_look
 from holdfast.run.job import Job
 from holdfast.run.loops import new_loop
@@ -183,7 +183,7 @@ class Harness:
         self.audit.start()
         external = ExternalRedis(self._options.redis_url) if self._options.redis_url else None
         self._deployments = LocalDeployments(
-            Ground(
+            RunResources(
                 self._guardian,
                 self._ports,
                 _links_of(self._options),

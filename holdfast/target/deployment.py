@@ -29,7 +29,7 @@ from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import NodeSpec, Target
 from holdfast.target.fault import FaultPlane
 from holdfast.target.link_urls import Wire
-from holdfast.target.store import StorePlan
+from holdfast.target.store_section import StorePlan
 from holdfast.target.tap import TapLog
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -26,7 +26,7 @@ from holdfast import rooms
 from holdfast.spec.capability import HOOK, PROFILES, Capability, OwnCapability, in_profile
 from holdfast.spec.catalogue import Catalogue, CatalogueError, builtin, builtin_keys, seconds
 from holdfast.spec.timings import Timings
-from holdfast.target import not_offered, roles, schema, store, values
+from holdfast.target import not_offered, roles, schema, store_section, values
 from holdfast.target.entries import entry_point, from_environment, window
 from holdfast.target.hooks import Hook, read_hooks
 from holdfast.target.known_failure import KnownFailure, read_known_failure
@@ -35,7 +35,7 @@ from holdfast.target.not_offered import NotOffered
 from holdfast.target.ready import Ready, read_ready
 from holdfast.target.roles import NODE, Listener, NodeSpec, Start
 from holdfast.target.settings import Setting, read_setting
-from holdfast.target.store import StoreSpec
+from holdfast.target.store_section import StoreSpec
 from holdfast.target.toml_file import read_toml
 
 __all__ = ["KnownFailure", "NodeSpec", "Setting", "Start", "Target", "TargetError", "builtin_path", "load"]
@@ -264,7 +264,7 @@ def _read(data: dict[str, Any], path: Path, catalogue: Catalogue) -> Target:
         dialect=data.get("dialect", {}),
         known_failures=tuple(read_known_failure(key, entry) for key, entry in data.get("known_failures", {}).items()),
         own_capabilities=catalogue.capabilities,
-        store=store.read(
+        store=store_section.read(
             data.get("store", {}), _store_users(nodes), catalogue.timings, startable=all(node.start for node in nodes)
         ),
         hooks=read_hooks(data, path.parent),
@@ -295,7 +295,7 @@ def _check_references(target: Target) -> None:
 
 def _store_users(nodes: Sequence[NodeSpec]) -> dict[str, list[str]]:
     """Returns for each placeholder of a store the names of the nodes that use it."""
-    return {place: [node.name for node in nodes if node.mentions(place)] for place in store.PLACEHOLDERS}
+    return {place: [node.name for node in nodes if node.mentions(place)] for place in store_section.PLACEHOLDERS}
 
 
 def _profile(profile: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from holdfast.check.history import Outcome
 from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared.wire import Request
-from holdfast.load.engine import Behaviour, OpenUser
+from holdfast.load.generator import Behaviour, OpenUser
 from holdfast.load.locustfile import options, plan_of_this_run
 from holdfast.load.messages import take_part
 from tests.bench.sent import BODY

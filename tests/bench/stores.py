@@ -12,7 +12,7 @@ from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
 from holdfast.fixtures.store_pool import READY, StorePool
 from holdfast.fixtures.stores import StoreSet
-from holdfast.target.store import StorePlan
+from holdfast.target.store_section import StorePlan
 
 PLAN = StorePlan("sentinel", 1, 3, 2, 1.0, 6.0, "mymaster")
 SETS, TAKERS = 24, 12

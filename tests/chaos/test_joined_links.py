@@ -6,9 +6,9 @@ from pathlib import Path
 from holdfast.chaos.engines import relay_links
 from holdfast.chaos.proxied import ProxiedLink
 from holdfast.fixtures.deploy import LocalDeployments
-from holdfast.fixtures.ground import Ground
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources
 from holdfast.spec.capability import Capability
 from holdfast.spec.catalogue import builtin
 from holdfast.target.deployment import Deployment, Wanted
@@ -57,7 +57,7 @@ async def test_a_schedule_runs_against_proxies_that_stand_already(
 ) -> None:
     await guardian.attach()
     target = load(builtin_path("admission"))
-    deployments = LocalDeployments(Ground(guardian, ports, relay_links(seed=1)))
+    deployments = LocalDeployments(RunResources(guardian, ports, relay_links(seed=1)))
     wanted = Wanted("disruptive", frozenset({Capability.CHAOS_LATENCY}), {}, nodes=2)
     deployment = await deployments.lease(wanted, target, target.timings(builtin("admission")))
     links = {node: deployment.link(node) for node in deployment.nodes}

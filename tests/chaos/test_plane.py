@@ -8,9 +8,9 @@ import pytest
 from holdfast.chaos.engines import relay_links
 from holdfast.chaos.plane import Plane
 from holdfast.fixtures.deploy import LocalDeployments
-from holdfast.fixtures.ground import Ground
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources
 from holdfast.spec.capability import Capability
 from holdfast.spec.catalogue import builtin
 from holdfast.target.deployment import Deployment, Wanted
@@ -53,7 +53,7 @@ OTHERS = [
 async def deployed(guardian: Guardian, ports: PortPool) -> AsyncIterator[Deployment]:
     await guardian.attach()
     target = load(builtin_path("admission"))
-    deployments = LocalDeployments(Ground(guardian, ports, relay_links(seed=1), make_plane=Plane))
+    deployments = LocalDeployments(RunResources(guardian, ports, relay_links(seed=1), make_plane=Plane))
     wanted = Wanted("disruptive", frozenset({Capability.CHAOS_LATENCY}), {}, nodes=1)
     deployment = await deployments.lease(wanted, target, target.timings(builtin("admission")))
     yield deployment

@@ -20,9 +20,9 @@ from holdfast.check.hooks import Hooks
 from holdfast.check.stubs import HttpReply, Stubs
 from holdfast.check.verifies import spec_of, verifies
 from holdfast.fixtures.deploy import LocalDeployments
-from holdfast.fixtures.ground import Ground
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources
 from holdfast.run.job import Job
 from holdfast.run.perform import Outcome
 from holdfast.run.scheduler import Scheduler
@@ -139,8 +139,8 @@ async def outcome_of(function: object, target: Target, guardian: Guardian, ports
     outcomes: list[Outcome] = []
     audit = Audit()
     audit.start()
-    ground = Ground(guardian, ports, relay_links(1), make_plane=Plane, start_udp_links=udp_links(1))
-    deployments = LocalDeployments(ground)
+    resources = RunResources(guardian, ports, relay_links(1), make_plane=Plane, start_udp_links=udp_links(1))
+    deployments = LocalDeployments(resources)
     await Scheduler(deployments, audit, Stream(), 1, lambda _, outcome: outcomes.append(outcome)).run([job])
     audit.stop()
     await deployments.close()

@@ -23,7 +23,7 @@ from holdfast.fixtures.ports import PortPool
 from holdfast.fixtures.redis import RedisServer
 from holdfast.fixtures.stores import StoreSet
 from holdfast.fixtures.tap import NotesReader
-from holdfast.target.store import StorePlan
+from holdfast.target.store_section import StorePlan
 from tests.fixtures.waiting import until_async
 
 MASTER = "orders"

@@ -117,7 +117,7 @@ async def test_quic_survives_a_schedule_of_loss_and_a_rebind(
     async with standing(guardian, ports, target) as deployment:
         hands, over = Hands(deployment), asyncio.Event()
         url = await deployment.fault_plane().client_url("a", "quic")
-        async with quic_client(url, deployment._ground.certificates()) as client:
+        async with quic_client(url, deployment._resources.certificates()) as client:
             working = asyncio.ensure_future(echoes(client, over))
             await Plane(deployment, schedule).storm(1, 1.0, 1.0, Strength()).run(hands.inject, hands.heal)
             over.set()

@@ -14,7 +14,7 @@ from holdfast.fixtures.ports import PortPool
 from holdfast.fixtures.stores import StoreSet
 from holdfast.target.descriptor import load
 from holdfast.target.fault import Fault
-from holdfast.target.store import StorePlan
+from holdfast.target.store_section import StorePlan
 from tests.chaos.wire_node import say, serve_grpc
 from tests.chaos.wire_world import THROUGH_PROXY, calls, described, proven, standing
 

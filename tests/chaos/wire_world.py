@@ -11,9 +11,9 @@ from holdfast.chaos.engines import join_link, relay_links, udp_links
 from holdfast.chaos.plane import Plane
 from holdfast.fixtures.deploy import LocalDeployments
 from holdfast.fixtures.deployment import StandingDeployment
-from holdfast.fixtures.ground import Ground, StartLinks
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources, StartLinks
 from holdfast.spec.capability import Capability
 from holdfast.spec.catalogue import builtin
 from holdfast.target.deployment import Wanted
@@ -58,7 +58,7 @@ async def standing(
 ) -> AsyncIterator[StandingDeployment]:
     if guardian.channel.loop is None:
         await guardian.attach()
-    ground = Ground(
+    resources = RunResources(
         guardian,
         ports,
         start_links or relay_links(1),
@@ -66,7 +66,7 @@ async def standing(
         join_link=join_link,
         start_udp_links=udp_links(1),
     )
-    deployments = LocalDeployments(ground)
+    deployments = LocalDeployments(resources)
     wanted = Wanted("disruptive", frozenset({Capability.CHAOS_PARTITION}), {}, nodes=len(target.nodes))
     deployment = await deployments.lease(wanted, target, target.timings(builtin("admission")))
     try:

@@ -15,9 +15,9 @@ from holdfast.check.verifies import CheckSpec
 from holdfast.conformance.shared.http import HttpDriver
 from holdfast.conformance.shared.wire import Answer, Request
 from holdfast.fixtures.deploy import LocalDeployments
-from holdfast.fixtures.ground import Ground
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
+from holdfast.fixtures.run_resources import RunResources
 from holdfast.spec.catalogue import builtin
 from holdfast.target.deployment import Deployment, Wanted
 from holdfast.target.descriptor import load
@@ -88,7 +88,7 @@ async def greeters(
     await guardian.attach()
     (folder / "greeters.toml").write_text(descriptor)
     target = load(folder / "greeters.toml")
-    deployments = LocalDeployments(Ground(guardian, ports, start_links))
+    deployments = LocalDeployments(RunResources(guardian, ports, start_links))
     wanted = Wanted("disruptive", frozenset({"multi_node"}), {})
     deployment = await deployments.lease(wanted, target, target.timings(builtin("lockd")))
     context = context_on(deployment)

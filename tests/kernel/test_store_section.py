@@ -7,7 +7,7 @@ import pytest
 from holdfast.spec.capability import Capability
 from holdfast.spec.catalogue import builtin
 from holdfast.target.descriptor import Target, TargetError, builtin_path, load
-from holdfast.target.store import StorePlan
+from holdfast.target.store_section import StorePlan
 
 NODE = """
 [target]
