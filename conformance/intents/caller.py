@@ -28,7 +28,7 @@ from holdfast.conformance.intents.places import FEWEST, USUAL, Places
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared import wire as shared
 from holdfast.conformance.shared.bursts import BurstDriver
-from holdfast.conformance.shared.http import IDLE_AT_MOST
+from holdfast.conformance.shared.http import IDLE_AT_MOST, any_certificate
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.catalogue import TimingKind
 from holdfast.target.deployment import Deployment
@@ -157,6 +157,18 @@ class Caller(BurstDriver[Answer]):
             request, authorization, self.url(node), {"Content-Type": "application/json"}, text.encode()
         )
 
+    async def send_raw(
+        self, pieces: Sequence[bytes], *, pause: float = 0.0, last: bool = False, break_off: bool = False
+    ) -> Answer:
+        """Sends bytes that no client library would send to the first API; returns the answer, status 0 if none came."""
+        url = self.url()
+        tls = any_certificate() if url.startswith("https") else None
+        answer = await self.raw_exchange(
+            url, pieces, within=self.answer_timeout, tls=tls, pause=pause, last=last, break_off=break_off
+        )
+        self._keep(answer, url)
+        return answer
+
     async def poll(
         self, session: "str | HasId", authorization: str | None = None, *, node: str | None = None
     ) -> Answer:
@@ -179,12 +191,23 @@ class Caller(BurstDriver[Answer]):
             answer = await self.exchange(
                 lambda: self.http, base, request, within=self.answer_timeout, headers=sent, data=data
             )
-            if answer.status == 202 and answer.session_id and request.path.startswith(wire.INTENTS):
-                self._given[answer.session_id] = base
+            self._keep(answer, base)
             return answer
 
         said = f"as {authorization or 'nobody'}  " if authorization is not None else ""
         return await self.converse(lambda: f"{said}{request.describe()}", request, exchange())
+
+    def _keep(self, answer: Answer, base: str) -> None:
+        if answer.status == 202:
+            self.note_session(answer.session_id, base)
+
+    def note_session(self, session_id: str, base: str = "") -> None:
+        """Notes a session that an API gave to the check, to end it with the check; "" is none."""
+        if not session_id:
+            return
+        if not self._given and not self.owns_deployment:  # recordings take no places
+            self.context.stack.push_async_callback(self.tidy_up)
+        self._given[session_id] = base or self.url()
 
     def never(self, bound: str) -> float:
         """Returns the seconds after which what this name promises does not happen any more, as the catalogue says."""
@@ -285,7 +308,8 @@ class Caller(BurstDriver[Answer]):
 
             await self.T.until(over, give_up=self.never("stop_release"), what="a session of the check to end")
 
-        await self.parallel([partial(end, *each) for each in self._given.items()], at_once=8)
+        given, self._given = self._given, {}
+        await self.parallel([partial(end, *each) for each in given.items()], at_once=8)
 
 
 class HasId(Protocol):

@@ -1,14 +1,21 @@
 """What sessions hold and leave behind, as a check sees it: leases, pipelines, and the store as a whole."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from holdfast.check.finding import NotObservable, demand, expect
+from holdfast.check.finding import Inconclusive, NotObservable, demand, expect
 from holdfast.check.hooks import Hooks
+from holdfast.check.plain import plain
 from holdfast.check.timeline import Moment
 from holdfast.conformance.intents.caller import Caller, HasId
 from holdfast.conformance.intents.keys import Lease
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what has become of each key that is not as it was."""
+    changed = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    return {key: f"{plain(before.get(key))} before, {plain(after.get(key))} now" for key in changed}
 
 
 class Holdings(Caller):
@@ -75,11 +82,26 @@ class Holdings(Caller):
 
         No session may run meanwhile, because a running one rewrites its own record.
         """
-        before = await self.store.footprint()
+        before = await self._still()
         await act()
-        expect(await self.store.footprint(), before, why=f"store and bus after {why}")
+        expect(_changes(before, await self.store.footprint()), {}, why=f"changes of store and bus after {why}")
         await self.T.sleep(getattr(self.T, watch), f"anything to appear after {why}")
-        expect(await self.store.footprint(), before, why=f"store and bus {watch} after {why}")
+        expect(_changes(before, await self.store.footprint()), {}, why=f"the same {watch} later")
+
+    async def _still(self) -> dict[str, Any]:
+        """Waits until nothing changes any more, such as leases of sessions that have ended; returns the snapshot.
+
+        Raises Inconclusive at give_up: then others are at work on the target.
+        """
+        before, began = await self.store.footprint(), self.T.now()
+        while True:
+            await self.T.sleep(self.T.sample_every, "the store to be still")
+            after = await self.store.footprint()
+            if after == before:
+                return after
+            if self.T.now().hi > began.hi + self.T.give_up:
+                raise Inconclusive(f"the store was never still; the last changes: {plain(_changes(before, after))}")
+            before = after
 
     def secret(self) -> str:
         """Returns the secret that the target was started with."""

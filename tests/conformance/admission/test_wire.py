@@ -15,7 +15,6 @@ from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
-    cut_off,
     epoch_ms,
     place,
     queued,
@@ -23,6 +22,7 @@ from holdfast.conformance.admission.wire import (
     success,
     timed_out,
 )
+from holdfast.conformance.shared.wire import cut_off
 
 
 def _answer(status: int = 200, headers: dict[str, str] | None = None, wall: float = 0.0, **body: object) -> Answer:
