@@ -203,8 +203,11 @@ class Caller(BurstDriver[Answer]):
 
     def note_session(self, session_id: str, base: str = "") -> None:
         """Notes a session that an API gave to the check, to end it with the check; "" is none."""
-        if session_id:
-            self._given[session_id] = base or self.url()
+        if not session_id:
+            return
+        if not self._given and not self.owns_deployment:  # recordings take no places
+            self.context.stack.push_async_callback(self.tidy_up)
+        self._given[session_id] = base or self.url()
 
     def never(self, bound: str) -> float:
         """Returns the seconds after which what this name promises does not happen any more, as the catalogue says."""
@@ -305,7 +308,8 @@ class Caller(BurstDriver[Answer]):
 
             await self.T.until(over, give_up=self.never("stop_release"), what="a session of the check to end")
 
-        await self.parallel([partial(end, *each) for each in self._given.items()], at_once=8)
+        given, self._given = self._given, {}
+        await self.parallel([partial(end, *each) for each in given.items()], at_once=8)
 
 
 class HasId(Protocol):
