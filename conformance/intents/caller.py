@@ -282,11 +282,12 @@ class Caller(BurstDriver[Answer]):
     async def rounds(self, work: Sequence[Callable[[], Awaitable[R]]], *, sessions: int = 1) -> list[R]:
         """Does all of it, as much at a time as there are tuner slots for, and returns the results in order.
 
-        Each piece has so many sessions at a time, and ends them. Called before the first session.
+        Each piece has so many sessions at a time, and ends them. Called before the first session. A slot may be held
+        for a moment after its session has ended, so half of them stay free for the next piece.
         """
         total = int(self.context.target.dialect.get("tuner_slots", FEWEST))
-        at_once = max(1, min(ROUNDS, total // sessions))
-        await self.places(at_once * sessions)
+        at_once = max(1, min(ROUNDS, total // (2 * sessions)))
+        await self.places(2 * at_once * sessions)
         return await self.parallel(work, at_once)
 
     @property

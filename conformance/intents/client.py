@@ -270,7 +270,7 @@ class Intents(Holdings):
         while True:
             probe = self.T.now()
             answers.append(await self.start(ref, profile, **how))
-            expect(answers[-1], wire.accepted(), wire.refused(409), why=f"attempt {len(answers)} to start the channel")
+            expect(answers[-1], wire.accepted(), status(409), why=f"attempt {len(answers)} to start the channel")
             if unlike:
                 demand(answers[-1].session_id != unlike.id, "another session", answers[-1].describe(), "a new start")
             if answers[-1].status == 202:

@@ -1,4 +1,4 @@
-"""What phase 1 leaves behind (seed 4 phase 1, 1 list): nothing of a conflict, of a replay, or of a start that failed."""
+"""What phase 1 leaves behind (seed 4 and 1): nothing of a conflict, of a replay, or of a start that failed."""
 
 from holdfast.check.finding import expect
 from holdfast.check.verifies import verifies
@@ -67,9 +67,7 @@ async def test_an_intent_that_cannot_be_published_gives_its_lease_back(intents: 
     answer = await intents.start(ref)
     expect(answer, status(503), why="a start while nothing can be published")
     # The row sets no time for it; what decides is that the lease is not left to run out.
-    await intents.released(
-        key, bound="stop_release", since=moment(answer), what="release of what could not be recorded"
-    )
+    await intents.released(key, bound="stop_release", since=moment(answer), what="release after the 503")
 
 
 async def _break_bus(intents: Intents) -> None:
