@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Property testers parse source as they go, and CPython 3.11 loses its count when two threads do (`bridge`).
-_ONE_AT_A_TIME = threading.Lock()
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def try_examples(seed: int, strategy: Any, count: int, try_one: Callable[[Any], None]) -> None:
@@ -79,6 +79,13 @@ def fuzz(
 
     `ask(case, caller)` sends one and returns the response. Raises Finding for an answer that is not documented.
     """
+    with _ONE_AT_A_TIME:  # reading the contract parses source too
+        _fuzz(contract, tag, rounds, seed=seed, count=count, ask=ask)
+
+
+def _fuzz(
+    contract: Mapping[str, Any], tag: str, rounds: Sequence[Round], *, seed: int, count: int, ask: Callable[..., Any]
+) -> None:
     # Imported here: it takes half a second, which every run would pay.
     import schemathesis
     from schemathesis.generation import GenerationMode
