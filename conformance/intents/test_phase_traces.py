@@ -2,6 +2,7 @@
 
 from holdfast.check.finding import expect
 from holdfast.check.verifies import verifies
+from holdfast.conformance.intents.bus import broken
 from holdfast.conformance.intents.client import PHASE_1, Intents, Session
 from holdfast.conformance.intents.running import ONE_OF_EACH
 from holdfast.conformance.intents.wire import accepted
@@ -63,16 +64,9 @@ async def _replayed_late(intents: Intents) -> Session:
 async def test_an_intent_that_cannot_be_published_gives_its_lease_back(intents: Intents) -> None:
     ref = intents.channel()
     key = intents.store.service(ref)
-    await _break_bus(intents)
-    answer = await intents.start(ref)
-    expect(answer, status(503), why="a start while nothing can be published")
+    await intents.running()  # makes the bus, where no worker has
+    async with broken(intents):
+        answer = await intents.start(ref)
+        expect(answer, status(503), why="a start while nothing can be published")
     # The row sets no time for it; what decides is that the lease is not left to run out.
     await intents.released(key, bound="stop_release", since=moment(answer), what="release after the 503")
-
-
-async def _break_bus(intents: Intents) -> None:
-    """Puts a string in the place of the bus, so that publishing fails."""
-    await intents.running()  # makes the bus, where no worker has
-    bus = intents.store.name("bus")
-    await intents.store.ask("RENAME", bus, f"{bus}:aside")
-    await intents.store.ask("SET", bus, "no stream")
