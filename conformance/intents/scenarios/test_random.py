@@ -19,8 +19,8 @@ STORM = 120
 STRIKES = Strength(longest=20, rest=10)
 # Faults that make a worker slow, by far less than the life of a lease; under all others its leases may run out.
 HARMLESS = frozenset({"delay", "slow"})
-CLIENTS, CHANNELS = 8, 6
-SLOTS = 3
+CLIENTS, CHANNELS = 10, 4
+SLOTS = 2
 
 
 @verifies(
@@ -61,7 +61,7 @@ async def _client(intents: Intents, channels: list[str], over: asyncio.Event, tu
     while not over.is_set():
         node = intents.apis[turn % len(intents.apis)]
         turn += 1
-        answer = await intents.start(channels[turn % CHANNELS], intents.profiles[turn % 2], node=node)
+        answer = await intents.start(random.choice(channels), random.choice(intents.profiles), node=node)
         if answer.answered:
             expect(answer, accepted(), refused(503), why="a start in a storm")
         if answer.status == 202:
