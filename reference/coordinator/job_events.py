@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import hiredis
+
 from holdfast.reference.coordinator.messages import LEVELS, STATUSES, Message, decode, encode
 from holdfast.reference.coordinator.ownership import Job
 from holdfast.reference.coordinator.store import AWAY
@@ -92,7 +94,10 @@ class JobEvents:
         while True:
             try:
                 await self.follow_once()
-            except AWAY:
+            except AWAY as error:
+                if isinstance(error, hiredis.ReplyError):  # one channel is no stream: each job is looked at for itself
+                    for each in self.readings.values():
+                        each.behind = True
                 await self.node.clock.sleep(RETRY_SECONDS)
 
     async def follow_once(self) -> None:

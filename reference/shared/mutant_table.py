@@ -5,6 +5,7 @@ mutants themselves in modules beside it.
 """
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -156,16 +157,17 @@ class MutantTable(Generic[P]):
         return register
 
     def _graded_install(self, name: str) -> Callable[[P], None]:
-        importlib.import_module(f"{self._package.__name__}.graded")
+        module = f"{self._package.__name__}.graded"
+        if importlib.util.find_spec(module):
+            importlib.import_module(module)
         kind, _, number = name.removeprefix(GRADED).partition(":")
         if kind not in self._graded or not number.replace(".", "", 1).isdigit():
-            known = ", ".join(f"{GRADED}{each}:<number>" for each in self._graded)
+            known = ", ".join(f"{GRADED}{each}:<number>" for each in self._graded) or "none"
             raise LookupError(f"No graded mutant {name!r}; there are {known}.")
         made = self._graded[kind](float(number))
-        return partial(_rescript, made) if isinstance(made, Mapping) else partial(_install, *self._replacing(made))
-
-    def _replacing(self, override: type[Any]) -> tuple[str, type[Any]]:
-        return self._component_of(override)[0], override
+        if isinstance(made, Mapping):
+            return partial(_rescript, made)
+        return partial(_install, self._component_of(made)[0], made, {})
 
     def draw(self) -> Draw:
         """Returns the draw of mutants that are listed nowhere; each is named `drawn:<seed>:<number>`."""

@@ -86,11 +86,10 @@ def test_one_hiccup_of_the_generator_is_no_saturation_and_a_long_one_is() -> Non
     assert judged(hiccup(0.6)).verdict is Verdict.INCONCLUSIVE
 
 
-def test_what_a_slow_generator_can_not_explain_is_the_targets() -> None:
+def test_a_machine_that_is_too_slow_accuses_nobody() -> None:
     late = [Recorded("connect", n * 0.01, n * 0.01 + 0.2, n * 0.01 + 0.3, "success") for n in range(300)]
-    hardly, far = (Recorded("connect", 1.0, 1.1, 1.1 + took, "success") for took in (10.3, 10.5))
-    assert judged(fold(lines([*late, hardly], 1))).verdict is Verdict.INCONCLUSIVE
-    assert judged(fold(lines([*late, far], 1))).verdict is Verdict.FAIL
+    slow = Recorded("connect", 1.0, 1.1, 15.0, "success")
+    assert judged(fold(lines([*late, slow], 1))).verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_longest_of_all_is_too_long_whatever_is_missing() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from holdfast.reference.admission.components import Components as AdmissionComponents
 from holdfast.reference.admission.mutants import table as admission
+from holdfast.reference.intents.components import Components as IntentsComponents
+from holdfast.reference.intents.mutants import table as intents
 from holdfast.reference.lockd.components import Components as LockdComponents
 from holdfast.reference.lockd.mutants import table as lockd
 from holdfast.reference.shared.settings import BadSetting
@@ -37,6 +39,11 @@ def test_lockd_has_an_election_that_comes_late() -> None:
 def test_a_name_that_is_none_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(BadSetting, match="there are graded:deadline:<number>, graded:recovery:<number>"):
         admission.apply(name, AdmissionComponents())
+
+
+def test_a_reference_without_graded_mutants_says_so() -> None:
+    with pytest.raises(BadSetting, match="there are none"):
+        intents.apply("graded:deadline:1", IntentsComponents())
 
 
 def test_no_kill_matrix_has_one() -> None:

@@ -216,7 +216,7 @@ class LonelyExit(CoordinatorDrainService):
 )
 class CleansUp(CoordinatorDrainService):
     async def after_settled(self) -> None:
-        for job in self.node.registry.jobs.values():
+        for job in list(self.node.registry.jobs.values()):
             await self.node.ownership.release(job, "")
         await super().after_settled()
 
@@ -224,6 +224,6 @@ class CleansUp(CoordinatorDrainService):
 @violates("CO-ACK-12", 2, "Jobs left over at the forced exit are marked Failed.")
 class MarksFailed(CoordinatorDrainService):
     async def after_settled(self) -> None:
-        for job_id in self.node.registry.jobs:
+        for job_id in list(self.node.registry.jobs):
             await self.node.store.keep(f"job:{job_id}", {"status": "Failed"})
         await super().after_settled()

@@ -9,7 +9,7 @@ from holdfast.reference.coordinator.components import Components
 from holdfast.reference.coordinator.mutants.table import all_mutants, apply
 from holdfast.reference.coordinator.node import Node
 from holdfast.reference.coordinator.settings import Settings
-from tests.reference.coordinator.world import ASSIGNED, HANDOFF, LOCK, World, until, world
+from tests.reference.coordinator.world import ASSIGNED, HANDOFF, LOCK, World, job_id, until, world
 
 
 @pytest.mark.parametrize("name", all_mutants())
@@ -46,15 +46,18 @@ async def test_a_follower_that_dispatches_is_seen_while_nobody_leads() -> None:
         await w.owned(job)
 
 
-async def test_three_schedulers_make_three_jobs() -> None:
+async def test_schedulers_on_all_nodes_make_several_jobs_of_one_due_time() -> None:
     async with world(3, VIOLATE="CO-ROLE-02/1") as w:
-        await w.redis("HSET", "orchestrix:store:schedule:s", "queue", "q", "intervalMs", "60000", "isEnabled", "true")
-        await w.redis("ZADD", "orchestrix:store:schedules", await due_now(w), "s")
 
-        async def three() -> bool:
-            return len(await w.entries("orchestrix.job.dispatch.q")) == 3
+        async def several() -> bool:
+            name = job_id()
+            key = f"orchestrix:store:schedule:{name}"
+            await w.redis("HSET", key, "queue", name, "intervalMs", "60000", "isEnabled", "true")
+            await w.redis("ZADD", "orchestrix:store:schedules", await due_now(w), name)
+            await asyncio.sleep(1)
+            return len(await w.entries(f"orchestrix.job.dispatch.{name}")) > 1
 
-        await until(three)
+        await until(several)
 
 
 async def due_now(w: World) -> int:

@@ -144,6 +144,17 @@ async def test_nonsense_on_any_channel_changes_nothing_and_stops_nobody() -> Non
         assert w.nodes[0].poll() is None
 
 
+async def test_a_channel_that_is_no_stream_any_more_holds_up_its_own_job_only() -> None:
+    async with world() as w:
+        broken, job = await w.inject(), await w.inject()
+        await asyncio.gather(w.owned(broken), w.owned(job))
+        await w.say(job, "before")
+        await w.logged(job, "before")
+        await w.redis("SET", f"orchestrix.job.{broken}.logs", "text")
+        await w.say(job, "after")
+        await w.logged(job, "before", "after")
+
+
 async def said(w: World, job: str, message: str) -> bool:
     return message in await w.logs(job)
 

@@ -52,11 +52,15 @@ def job_id() -> str:
 class World(shared.World):
     """The processes of one test. Node number 0 is called `n0`, and so on."""
 
+    linked = -1
+    """The node that reaches Redis through `link`; the others do directly."""
+
     def start_node(self, number: int, **own: str) -> None:
+        port = self.link.port if number == self.linked else self.redis_port
         environment = {
             **os.environ,
             **FAST,
-            "CO_REDIS_URL": f"redis://127.0.0.1:{self.redis_port}/0",
+            "CO_REDIS_URL": f"redis://127.0.0.1:{port}/0",
             "CO_NODE_ID": f"n{number}",
             **self.settings,
             **own,
@@ -217,12 +221,14 @@ class World(shared.World):
 
 
 @asynccontextmanager
-async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
+async def world(nodes: int = 1, linked: int = -1, **settings: str) -> AsyncIterator[World]:
     """Starts a Valkey and nodes; the first is the leader. Ends all of them afterwards."""
     async with aiohttp.ClientSession() as http:
         with tempfile.TemporaryDirectory(prefix="coordinator-") as folder:
             made = World(Path(folder), http, settings)
+            made.linked = linked
             try:
+                made.link.listen()
                 await until(made.redis_is_up)
                 for number in range(nodes):
                     await made.start(number)
@@ -231,7 +237,8 @@ async def world(nodes: int = 1, **settings: str) -> AsyncIterator[World]:
                 yield made
             finally:
                 made.close()
-                await asyncio.sleep(0.01)
+                await made.link.close()
+                await asyncio.sleep(0.01)  # the link's last sockets close on the loop
 
 
 __all__ = ["ASSIGNED", "BEATS", "FAST", "HANDOFF", "LOCK", "World", "free_port", "job_id", "until", "world"]
