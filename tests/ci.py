@@ -101,14 +101,14 @@ def stranger(drawn: int, keys: Sequence[str]) -> list[list[str]]:
 
 def nightly(drawn: int, keys: Sequence[str]) -> list[list[str]]:
     """Everything: whole matrices, the spec's own time, every scenario on both engines, many storms, ten strangers."""
-    each = share(AT_NIGHT_STORMS, keys)
     found = [["run", "--time-scale", "1", *_into("headline", "all")]]
-    for key in keys:
+    for number, key in enumerate(keys):
+        dealt = len(range(number, AT_NIGHT_STORMS, len(keys)))
         found += [
             ["mutants", key, *_into("mutants", key)],
             ["run", key, "--launcher", "exec", *_into("exec", key)],
             ["chaos", key, *_into("relay", key)],
-            ["chaos", key, "--random", str(each), "--seed", str(drawn), *_into("storms", key)],
+            ["chaos", key, "--random", str(dealt), "--seed", str(drawn), *_into("storms", key)],
         ]
     for each_seed in range(drawn, drawn + AT_NIGHT_STRANGERS):
         found += [command for key in keys for command in _in_dialects(each_seed, key, [], STRANGER_STORMS)]

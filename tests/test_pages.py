@@ -191,7 +191,8 @@ def test_every_descriptor_and_schedule_of_a_guide_is_read(page: Path, text: str,
         descriptor = tmp_path / "datagrams.toml" if "udp:" in text else builtin_path("admission")
         load_for(load(descriptor), tmp_path / "schedule.toml")
         return
-    head = f'[target]\nname = "mine"\nspec = "{"lockd" if "lockd" in page.name else "admission"}"\n'
+    spec = next((key for key in builtin_keys() if key in page.name), "admission")
+    head = f'[target]\nname = "mine"\nspec = "{spec}"\n'
     node = '[[node]]\nnames = ["a", "b"]\nurls = { http = "http://127.0.0.1:1", https = "https://127.0.0.1:1" }\n'
     parts = [head if "target" not in data else "", node if "node" not in data else "", text]
     if isinstance(data.get("node"), dict):  # an excerpt that goes on where a [[node]] left off

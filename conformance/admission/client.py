@@ -11,7 +11,6 @@ something waits out a target that asks to come back later (503 with Retry-After)
 in the name of the row that owns it (`Context.arranging`), so that no other row is charged with it.
 """
 
-import math
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,7 +35,8 @@ from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.wire import Answer
 from holdfast.conformance.shared import wire as shared
-from holdfast.conformance.shared.http import IDLE_AT_MOST, HttpDriver
+from holdfast.conformance.shared.bursts import BurstDriver
+from holdfast.conformance.shared.http import IDLE_AT_MOST
 from holdfast.conformance.shared.wire import Request
 from holdfast.target.deployment import Deployment
 
@@ -57,7 +57,7 @@ _FULL = ("CAPACITY_FULL", "QUEUE_FULL")
 R = TypeVar("R")
 
 
-class Admission(HttpDriver[Answer]):
+class Admission(BurstDriver[Answer]):
     """One target as a check sees it. Fresh users, characters and instances keep checks apart in a shared deployment."""
 
     answer: ClassVar[type[shared.Answer]] = Answer
@@ -202,19 +202,6 @@ class Admission(HttpDriver[Answer]):
             if answer.status != 503 or not isinstance(hint, int | float) or left <= 0:
                 return answer
             await self.T.sleep(min(hint, left), "the target, which asks to come back later")
-
-    async def burst(
-        self, calls: Sequence[Callable[[], Awaitable[R]]], *, nodes: Sequence[str] = (), at_once: int | None = None
-    ) -> list[R]:
-        """Makes all calls at once over connections that are open already; returns the results in order.
-
-        A handshake takes longer than an attempt, so over fresh connections the first would be decided before the last
-        was sent, and a target that can't tell them apart would not be noticed. `nodes` are those that the calls go to.
-        """
-        places = list(nodes) or self.nodes[:1]
-        most = min(len(calls), at_once or self.at_once or len(calls))
-        await self.warm(places, math.ceil(most / len(places)))
-        return await self.parallel(calls, at_once)
 
     async def warm(self, nodes: Sequence[str], count: int) -> None:
         """Opens this many connections to each node: each carries one harmless call, all of them at the same time.

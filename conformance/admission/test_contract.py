@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable
+from holdfast.check.finding import Finding, Inconclusive
 from holdfast.check.generated import Round, answered, fuzz
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
@@ -18,6 +18,7 @@ from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.judging import none_of
 from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.shared.contract import must_be_declared
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.contract import Contract, document
 
@@ -25,17 +26,11 @@ from holdfast.spec.contract import Contract, document
 EXAMPLES = 5
 
 
-def _speaks_the_contract(admission: Admission) -> None:
-    """Raises NotApplicable unless the descriptor declares the whole contract, which demands more than the spec."""
-    if not admission.features.get("openapi"):
-        raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
-
-
 # Busy: a thread that computes slows the loop on which all other checks are timed.
 @verifies("AD-ADMIT-05", isolation="quiet", busy=True, waits="5*prompt")
 @pytest.mark.parametrize("tag", ["admission", "queue", "administration", "observation"])
 async def test_generated_requests_get_documented_answers(admission: Admission, tag: str) -> None:
-    _speaks_the_contract(admission)
+    must_be_declared(admission.features.get("openapi"))
     async with bystanders(admission):
         arena = await admission.instance()
         await in_thread(lambda call: _fuzz(call, admission, arena, tag), deadline=admission.T.recovery_never)
@@ -67,7 +62,7 @@ def _credentials(admission: Admission) -> dict[str, str]:
 
 @verifies("AD-ADMIT-05", waits="promote_within + wait_tolerance + 2*prompt")
 async def test_every_answer_of_an_ordinary_day_is_documented(admission: Admission, T: SpecTime) -> None:
-    _speaks_the_contract(admission)
+    must_be_declared(admission.features.get("openapi"))
     contract, exchanges = Contract("admission"), list[tuple[Request, Answer]]()
     admission.listeners.append(lambda request, answer: exchanges.append((request, answer)))
 

@@ -26,36 +26,28 @@ from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
-    cut_off,
     no_server_error,
     queued,
     refused,
     success,
     turned_away,
 )
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.shared.hostile import DEEP, DIGITS, OVERSIZED, TYPES, no_objects
+from holdfast.conformance.shared.wire import cut_off, status
 
 # A hundred requests take a second, but longer on a machine that also runs other work.
 WORK = "5*prompt"
 DRAIN = "/admin/drain-mode/instance/{}"
-NESTED = 5_000
-# Above Python's own limit for turning digits into a number, at which servers tend to fail.
-DIGITS = "9" * 5_000
-OVERSIZED = 10_000_000
 EXAMPLES = 60
 
 # Not a JSON object with a character in it, however it is read.
-NO_OBJECT = [
-    b"", b" ", b"{", b"}", b"{}", b"null", b"true", b"42", b'"text"', b"[]", b"[{}]", b"{'a': 1}", b"NaN", b"<x/>",
-    b"\x00", b"\xff\xfe{}", b"characterId=1", b'{"characterId"}', b'{"characterId": "\xc3\x28"}', DIGITS.encode(),
-    b'{"characterId": "' + b"a" * 100, b"[" * NESTED, b"[" * NESTED + b"]" * NESTED,
-]  # fmt: skip
+NO_OBJECT = [*no_objects("characterId"), b"{}", b'{"characterId": "\xc3\x28"}']
 
 # JSON texts in the place of characterId that name no character.
 NO_CHARACTER = [
     "1", "true", "1.5", "-1", "1e999", "NaN", "[]", "{}", '["x"]', '{"$ne": null}', '""', "null", '"*"', '"a:b"',
     '"💥"', '"\\u0000"', '"\\ud800"', '"../x"', '"\\r\\nSET x 1"', DIGITS, f'"{"a" * 30_000}"',
-    "[" * NESTED + "]" * NESTED,
+    DEEP,
 ]  # fmt: skip
 NO_BUILD = ["1", "true", "[]", "{}", '"\\u0000"', '"\\ud800"', DIGITS, f'"{"a" * 30_000}"']
 NO_TOKEN = [*NO_BUILD, '"x"', '"*"']
@@ -69,11 +61,6 @@ NO_INSTANCE = [
 ]  # fmt: skip
 # Inside the pattern, and no character's: whether it is too long or just unknown is for the target to say.
 ENDLESS = "evil" * 1_200
-
-TYPES = [
-    "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=x",
-    "application/octet-stream", "application/json; " + "a" * 1_000, "/", ";",
-]  # fmt: skip
 
 NO_CREDENTIALS = [
     "InvalidFormat", "Bearer", "Bearer ", "Bearer null", "Bearer hf1..", "Bearer hf1.u.0", "Bearer hf1.u." + "0" * 64,

@@ -13,8 +13,8 @@ from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.judging import turned_down
 from holdfast.conformance.admission.rawtcp import frame
-from holdfast.conformance.admission.wire import client_error, cut_off, success
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.admission.wire import client_error, success
+from holdfast.conformance.shared.wire import cut_off, status
 
 # What HTTP has for requests of a form or version that a server does not know.
 NOT_HTTP = (501, 505)

@@ -12,8 +12,8 @@ from holdfast.conformance.admission import rawtcp
 from holdfast.conformance.admission.bystanders import bystanders
 from holdfast.conformance.admission.client import Admission, Instance
 from holdfast.conformance.admission.identities import Character
-from holdfast.conformance.admission.wire import client_error, cut_off, refused, success
-from holdfast.conformance.shared.wire import status
+from holdfast.conformance.admission.wire import client_error, refused, success
+from holdfast.conformance.shared.wire import cut_off, status
 
 HANGING = 20
 PIECES = 8

@@ -268,17 +268,6 @@ class NoServerError:
         return "any answer but a server error"
 
 
-@dataclass(frozen=True)
-class CutOff:
-    """A legal answer to what is no proper request: none, because the connection was ended."""
-
-    def matches(self, seen: Any) -> bool:
-        return isinstance(seen, Answer) and not seen.answered
-
-    def describe(self) -> str:
-        return "the connection ended"
-
-
 def success(session_id: str | None = None) -> Like:
     return Like("success", session_id=session_id)
 
@@ -313,10 +302,6 @@ def client_error() -> ClientError:
 
 def no_server_error() -> NoServerError:
     return NoServerError()
-
-
-def cut_off() -> CutOff:
-    return CutOff()
 
 
 def locked() -> Like:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from holdfast.check.bridge import Call, in_thread
-from holdfast.check.finding import Finding, Inconclusive, NotApplicable, expect
+from holdfast.check.finding import Finding, Inconclusive, expect
 from holdfast.check.generated import Round, answered, fuzz, https_session, json_values, try_examples
 from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
@@ -19,6 +19,7 @@ from holdfast.conformance.lockd.identities import Identity
 from holdfast.conformance.lockd.judge import names
 from holdfast.conformance.lockd.membership import nowhere
 from holdfast.conformance.lockd.wire import Answer
+from holdfast.conformance.shared.contract import must_be_declared
 from holdfast.conformance.shared.wire import Request
 from holdfast.spec.contract import Contract, document
 
@@ -43,12 +44,6 @@ FIELDS = {
 ENDPOINTS = ("self_endpoint", "endpoint", "candidate_endpoint")
 
 
-def _speaks_the_contract(lockd: Lockd) -> None:
-    """Raises NotApplicable unless the descriptor declares the whole contract, which demands more than the spec."""
-    if not lockd.context.target.dialect.get("openapi"):
-        raise NotApplicable("the descriptor does not declare the whole OpenAPI contract")
-
-
 async def _state(lockd: Lockd, node: str) -> str:
     leader, _ = await lockd.leads(node)
     backends = [f"{name} ({names(backend.endpoints)})" for name, backend in (await lockd.registered(node)).items()]
@@ -71,7 +66,7 @@ async def _unmoved(lockd: Lockd, node: str) -> AsyncIterator[None]:
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, busy=True, waits="3*lease_settled_max + rm_listed_max")
 async def test_generated_requests_get_documented_answers(lockd: Lockd, tag: str) -> None:
     """Generated requests of a server may announce and register anything; the check removes all of it at the end."""
-    _speaks_the_contract(lockd)
+    must_be_declared(lockd.context.target.dialect.get("openapi"))
     node, server = lockd.lone, lockd.authority.server(name="x")
     await lockd.leads(node)
     await lockd.backend_of(node)
@@ -130,7 +125,7 @@ async def test_generated_json_is_refused_with_a_code_and_changes_nothing(lockd: 
 
 @verifies("TC-DATA-04", isolation="quiet", nodes=1, waits="2*lease_settled_max + rm_listed_max")
 async def test_every_answer_of_an_ordinary_day_is_documented(lockd: Lockd) -> None:
-    _speaks_the_contract(lockd)
+    must_be_declared(lockd.context.target.dialect.get("openapi"))
     contract, exchanges = Contract("lockd"), list[tuple[Request, Answer]]()
     async with _unmoved(lockd, lockd.lone):
         lockd.listeners.append(lambda request, answer: exchanges.append((request, answer)))

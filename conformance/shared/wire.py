@@ -117,12 +117,27 @@ class NotStatus:
         return f"an answer other than {self.status}"
 
 
+@dataclass(frozen=True)
+class CutOff:
+    """A legal answer to what is no proper request: none, because the connection was ended."""
+
+    def matches(self, seen: Any) -> bool:
+        return isinstance(seen, Answer) and not seen.answered
+
+    def describe(self) -> str:
+        return "the connection ended"
+
+
 def status(*codes: int) -> Status:
     return Status(codes)
 
 
 def not_status(code: int) -> NotStatus:
     return NotStatus(code)
+
+
+def cut_off() -> CutOff:
+    return CutOff()
 
 
 def moment(answer: Answer) -> Moment:

@@ -7,7 +7,8 @@ it counts as never happening, which is a finding.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, ClassVar, TypeVar
 
 from holdfast.check.context import Context
@@ -66,11 +67,15 @@ class Work:
 
         Counters and log lines may be a moment behind the answer that they belong to.
         """
-        end = time.monotonic() + self.T.never(self.settled)
+        end = time.monotonic() + self.never(self.settled)
         while (seen := await look()) not in legal and time.monotonic() < end:
             await self.T.sleep(2 * POLL, why)
         expect(seen, *legal, why=why)
         return seen
+
+    def never(self, bound: str) -> float:
+        """Returns the seconds after which what this bound waits for counts as never happening."""
+        return self.T.never(bound)
 
     async def comes(
         self,
@@ -87,7 +92,7 @@ class Work:
         """
         start = since or self.T.now()
         value, seen = await self.T.until(
-            look, give_up=self.T.never(bound), since=start, what=what, every=every or self.look_every
+            look, give_up=self.never(bound), since=start, what=what, every=every or self.look_every
         )
         self.T.at_most(bound, since=start, seen=seen, what=what)
         return value, seen
@@ -109,6 +114,32 @@ class Work:
         if looks < 2:
             raise Inconclusive(f"only {looks} samples in {seconds:.1f} s: {why}")
         return looks
+
+    @asynccontextmanager
+    async def meanwhile(
+        self, look: Callable[[], Awaitable[Any]], why: str, *, every: float | None = None
+    ) -> AsyncIterator[None]:
+        """Calls `look` again and again while the block runs; what it finds is raised at the end of the block.
+
+        Raises Inconclusive if there was time for fewer than two looks.
+        """
+        over, looks = asyncio.Event(), 0
+
+        async def watch() -> None:
+            nonlocal looks
+            while not over.is_set():
+                await look()
+                looks += 1
+                await asyncio.sleep(every or self.look_every)
+
+        watching = self.beside(watch())
+        try:
+            yield
+        finally:
+            over.set()
+        await watching
+        if looks < 2:
+            raise Inconclusive(f"only {looks} samples: {why}")
 
 
 async def _end(*tasks: asyncio.Task[Any]) -> None:

@@ -6,6 +6,7 @@ All of it is synchronous, so checks run it in a thread (`holdfast.check.bridge`)
 import contextlib
 import functools
 import ssl
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ from holdfast.check.transcript import shortened
 
 if TYPE_CHECKING:
     import requests
+
+
+# Property testers parse source as they go, and CPython 3.11 loses its count when two threads do (`bridge`).
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def try_examples(seed: int, strategy: Any, count: int, try_one: Callable[[Any], None]) -> None:
@@ -36,7 +41,8 @@ def try_examples(seed: int, strategy: Any, count: int, try_one: Callable[[Any], 
     def each(example: Any) -> None:
         try_one(example)
 
-    each()
+    with _ONE_AT_A_TIME:
+        each()
 
 
 def json_values(*names: str) -> strategies.SearchStrategy[Any]:
@@ -73,6 +79,13 @@ def fuzz(
 
     `ask(case, caller)` sends one and returns the response. Raises Finding for an answer that is not documented.
     """
+    with _ONE_AT_A_TIME:  # reading the contract parses source too
+        _fuzz(contract, tag, rounds, seed=seed, count=count, ask=ask)
+
+
+def _fuzz(
+    contract: Mapping[str, Any], tag: str, rounds: Sequence[Round], *, seed: int, count: int, ask: Callable[..., Any]
+) -> None:
     # Imported here: it takes half a second, which every run would pay.
     import schemathesis
     from schemathesis.generation import GenerationMode

@@ -70,6 +70,7 @@ PROGRAM = Program(
     components=Components,
     node=Api,
     mutants="holdfast.reference.intents.mutants",
+    stranger="holdfast.reference.intents.stranger",
     loop=without_created(uvloop.run),
 )
 

@@ -35,13 +35,18 @@ class Pipelines:
         self.node = node
 
     async def start(self, session: Record) -> asyncio.subprocess.Process:
-        """Starts the pipeline of a session. It is not up yet: see `up`."""
+        """Starts the pipeline of a session. It is not up yet: see `up`.
+
+        It has a process group of its own: a signal to the worker's group would end it before the worker ends the
+        session, which would look like a pipeline that ended by itself.
+        """
         words = self.arguments(await self.steering(session))
         self.node.events.emit("pipeline.start", sessionId=session["sessionId"])
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(PROGRAM), *words),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            process_group=0,
         )
 
     async def steering(self, session: Record) -> dict[str, Any]:

@@ -94,6 +94,7 @@ PROGRAM = Program(
     components=Components,
     node=Worker,
     mutants="holdfast.reference.intents.mutants",
+    stranger="holdfast.reference.intents.stranger",
     loop=without_created(asyncio.run),
 )
 

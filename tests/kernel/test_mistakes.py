@@ -14,7 +14,7 @@ from holdfast.run.options import RunOptions
 from tests.kernel.said import said
 
 MISTAKES = [
-    (["run", "admision"], "admision: no such spec; Holdfast has suites for: admission, lockd"),
+    (["run", "admision"], "admision: no such spec; Holdfast has suites for: admission, intents, lockd"),
     (["run", "--stress", "-1"], "--stress -1: must be at least 0"),
     (["run", "--repeat", "0"], "--repeat 0: must be at least 1"),
     (["run", "--jobs", "0"], "--jobs 0: must be at least 1"),
@@ -46,9 +46,9 @@ MISTAKES = [
     (["walk", "admission", "--for", "0s"], "--for 0s: nothing fits into that"),
     (["mutants", "admission", "--sample", "0"], "--sample 0: must be at least 1"),
     (["mutants", "admission", "--cap", "-1s"], "--cap -1s: no duration; write it like 500ms, 2s, 5m or 1h"),
-    (["serve", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
+    (["serve", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, intents, lockd"),
     (["serve", "lockd", "--nodes", "0"], "--nodes 0: that is no node at all"),
-    (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, lockd"),
+    (["init", "lokd"], "lokd: no such spec; Holdfast has suites for: admission, intents, lockd"),
     (["explain"], "Missing argument 'ID'; see holdfast explain --help"),
     (["diff", "here", "there"], "here: there is no such file; name the folder of a run or its results.json"),
     (

@@ -143,7 +143,7 @@ def test_a_broken_descriptor_is_one_sentence_before_anything_starts(
 MIXES = [
     ("lockd --target {file}", "{file}: a target of admission, not of lockd"),
     ("admission lockd --target {file}", "--target {file} is of one spec; name that spec alone"),
-    ("admision --target {file}", "admision: no such spec; Holdfast has suites for: admission, lockd"),
+    ("admision --target {file}", "admision: no such spec; Holdfast has suites for: admission, intents, lockd"),
     ("--target {file}x", "{file}x: no such descriptor; `holdfast init SPEC` writes one"),
     ("--target {file} --only AD-RAT-03", "AD-RAT-03: no requirement, group or check of admission; did you mean"),
     ("--target {file} --only AD-RATE-03#9", "AD-RATE-03#9: no such part; AD-RATE-03 has 1"),

@@ -20,18 +20,22 @@ def filled_in(text: str, server: Target) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("spec", ["admission", "lockd"])
+# The variables that `init` asks for, and the credential of the server that each of them gets.
+VARIABLES = {"AUTH_SECRET": "auth_secret", "ADMIN_TOKEN": "admin_token", "WRITE_TOKEN": "write", "READ_TOKEN": "read"}
+
+
+@pytest.mark.parametrize(("spec", "nodes"), [("admission", "1"), ("lockd", "1"), ("intents", "api=1,worker=1")])
 def test_what_init_writes_passes_doctor_once_it_is_filled_in(
-    tmp_path: Path, spec: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spec: str, nodes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = holdfast(tmp_path, "init", spec, "-o", "mine.toml")
     assert written.out == "wrote mine.toml; fill it in, then: holdfast doctor mine.toml\n"
-    with served(tmp_path, "--nodes", "1", key=spec) as descriptor:
+    with served(tmp_path, "--nodes", nodes, key=spec) as descriptor:
         server = load(Path(descriptor))
         mine = tmp_path / "mine.toml"
         mine.write_text(filled_in(mine.read_text(), server))
-        for name in ("auth_secret", "admin_token"):
-            monkeypatch.setenv(name.upper(), str(server.credentials.get(name, "")))
+        for variable, name in VARIABLES.items():
+            monkeypatch.setenv(variable, str(server.credentials.get(name, "")))
         looked = holdfast(tmp_path, "doctor", "mine.toml")
     assert (looked.code, looked.err) == (0, ""), looked.text
     assert "ok    credentials" in looked.out

@@ -16,13 +16,13 @@ from holdfast.conformance.admission.wire import (
     Answer,
     client_error,
     coded,
-    cut_off,
     place,
     queued,
     refused,
     success,
     timed_out,
 )
+from holdfast.conformance.shared.wire import cut_off
 
 
 def _answer(status: int = 200, headers: dict[str, str] | None = None, wall: float = 0.0, **body: object) -> Answer:

@@ -163,6 +163,31 @@ async def test_waiting_ends_where_the_catalogue_says_never(guardian: Guardian, p
         assert driver.T.never("self_listed_max") == 2 * driver.T.self_listed_max
 
 
+async def test_what_is_watched_during_a_block_is_judged_at_its_end(
+    guardian: Guardian, ports: PortPool, tmp_path: Path
+) -> None:
+    async with greeters(guardian, ports, tmp_path) as driver:
+        looks = list[int]()
+
+        async def look() -> None:
+            looks.append(len(looks))
+            assert len(looks) < 5, "too often"
+
+        async with driver.meanwhile(look, "the block", every=0.02):
+            await driver.T.until(lambda: _is(len(looks) > 2), give_up=5, what="three looks")
+        with pytest.raises(AssertionError, match="too often"):
+            async with driver.meanwhile(look, "the block", every=0.02):
+                await driver.T.until(lambda: _is(len(looks) > 4), give_up=5, what="the look that finds it")
+        looks.clear()
+        with pytest.raises(Inconclusive, match="only 1 samples: the block"):
+            async with driver.meanwhile(look, "the block", every=0.5):
+                await driver.T.until(lambda: _is(bool(looks)), give_up=5, what="the first look")
+
+
+async def _is(true: bool) -> bool:
+    return true
+
+
 async def test_addresses_are_those_of_the_descriptor(guardian: Guardian, ports: PortPool, tmp_path: Path) -> None:
     async with greeters(guardian, ports, tmp_path) as driver:
         assert driver.url_of(None, "https", "http") == driver.deployment.nodes["a"].urls["http"].rstrip("/")

@@ -2,52 +2,18 @@
 
 import dataclasses
 import tomllib
-from pathlib import Path
 
 import aiohttp
 
 from holdfast.fixtures.launcher import Guardian
 from holdfast.fixtures.ports import PortPool
 from holdfast.reference.intents.settings import Settings
-from holdfast.spec import catalogue
 from holdfast.target.descriptor import Target, builtin_path, load
 from tests.fixtures.conftest import guardian, ports
 from tests.fixtures.test_roles import own, standing
 from tests.reference.world import until
 
 __all__ = ["guardian", "ports"]
-
-# The least that makes a catalogue: the descriptor is read with it until the spec has its own.
-CATALOGUE = """
-[spec]
-key = "intents"
-title = "Intents"
-source = "none"
-version = "1.0"
-
-[timings.seed]
-lease_ttl = "30s"
-
-[timings.ours.parameter]
-renew_every = "10s"
-
-[[requirement]]
-id = "IN-RUN-01"
-section = "3.2"
-lines = "1"
-level = "MUST"
-origin = "seed"
-title = "A start runs"
-text = "A start becomes a running session."
-needs = ["wire"]
-observe = "A start is READY."
-violations = ["It never is."]
-"""
-
-
-def described(folder: Path) -> Target:
-    (folder / "catalogue.toml").write_text(CATALOGUE)
-    return load(builtin_path("intents"), catalogue.load(folder / "catalogue.toml"))
 
 
 def test_every_variable_of_the_descriptor_is_read_by_the_reference() -> None:
@@ -57,10 +23,8 @@ def test_every_variable_of_the_descriptor_is_read_by_the_reference() -> None:
     assert named <= {each.metadata["env"] for each in dataclasses.fields(Settings)}
 
 
-async def test_the_deployment_of_the_descriptor_stands_and_serves(
-    guardian: Guardian, ports: PortPool, tmp_path: Path
-) -> None:
-    target = described(tmp_path)
+async def test_the_deployment_of_the_descriptor_stands_and_serves(guardian: Guardian, ports: PortPool) -> None:
+    target = load(builtin_path("intents"))
     async with standing(guardian, ports, target, own({"api": 2, "worker": 1})) as deployment, http() as client:
         urls = [node.urls["http"] for node in deployment.nodes.values() if "http" in node.urls]
         ids = [(await post(client, url, target))["sessionId"] for url in urls]
