@@ -16,7 +16,6 @@ from holdfast import rooms
 from holdfast.check.verifies import CheckSpec, spec_of
 from holdfast.cli.drawn import asks_for_drawn, candidates
 from holdfast.cli.mistakes import refuse_folder
-from holdfast.cli.plain_pytest import undisturbed
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.plugin import Handover, check_id, params_of
@@ -26,6 +25,7 @@ from holdfast.run.drawn import DrawnMatrix
 from holdfast.run.events import MutantPlan
 from holdfast.run.mutation import CollectedCheck, KillMatrix
 from holdfast.run.options import KilledBy, RunOptions
+from holdfast.run.plain_pytest import undisturbed
 from holdfast.run.selection import names_row
 from holdfast.run.stream import Reporter, Stream
 from holdfast.run.tokens import Tokens

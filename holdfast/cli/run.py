@@ -11,7 +11,6 @@ import pytest
 
 from holdfast import rooms
 from holdfast.cli.mistakes import cache_folder, refuse_mistakes, refuse_scenarios
-from holdfast.cli.plain_pytest import undisturbed
 from holdfast.cli.screen import screen
 from holdfast.cli.several import run_several
 from holdfast.cli.wait import wait_for
@@ -20,6 +19,7 @@ from holdfast.reports.files import anything_happened, walk_files, write_all
 from holdfast.reports.index import forget_all
 from holdfast.reports.result import Results
 from holdfast.run.options import RunOptions
+from holdfast.run.plain_pytest import undisturbed
 from holdfast.run.signals import ignore_signals
 from holdfast.run.stream import Reporter
 from holdfast.run.suite import SCENARIOS, WALKS

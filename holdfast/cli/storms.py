@@ -21,9 +21,9 @@ from holdfast.chaos.schedules.storm import CARRIED
 from holdfast.chaos.schedules.text import dump, parse
 from holdfast.check.walk.shrink import Again, Found, Shrunk, shrink
 from holdfast.check.walk.vocabulary import Broken, Command, Step
-from holdfast.run.announcement import foreign_file
 from holdfast.run.options import RunOptions
 from holdfast.run.options import options as known
+from holdfast.run.plan_announcement import foreign_file
 
 # Seconds that are spent on it at most.
 SHRINK_STORM = 180.0

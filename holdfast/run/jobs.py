@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
-from holdfast.run.announcement import foreign_file, without_password
 from holdfast.run.job import Job
 from holdfast.run.options import RunOptions
 from holdfast.run.options import options as known
 from holdfast.run.plan import Plan
+from holdfast.run.plan_announcement import foreign_file, without_password
 from holdfast.spec.catalogue import Catalogue
 from holdfast.spec.timings import Timings
 from holdfast.target.descriptor import Target

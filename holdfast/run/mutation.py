@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
-from holdfast.run.announcement import run_started
 from holdfast.run.cost import cores, cpu_seconds
 from holdfast.run.events import MutantJudged, MutantPlan, MutantStatus, PlanMade, RunAudit, RunFinished
 from holdfast.run.harness import Harness
 from holdfast.run.job import Job
 from holdfast.run.options import RunOptions
 from holdfast.run.perform import Outcome
+from holdfast.run.plan_announcement import run_started
 from holdfast.run.scheduler import Scheduler
 from holdfast.run.signals import Signals
 from holdfast.run.stream import Stream

@@ -24,7 +24,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.check.verifies import CheckSpec
-from holdfast.run.announcement import run_started
 from holdfast.run.cost import cores, cpu_seconds
 from holdfast.run.estimate import Pace
 from holdfast.run.events import Purpose, RunAudit, RunFinished, RunWaiting
@@ -34,6 +33,7 @@ from holdfast.run.narrowed import narrowed
 from holdfast.run.options import RunOptions
 from holdfast.run.perform import Outcome
 from holdfast.run.plan import Plan, announced, make_plan, within_budget
+from holdfast.run.plan_announcement import run_started
 from holdfast.run.selection import PlanError
 from holdfast.run.signals import Signals
 from holdfast.run.stream import Stream

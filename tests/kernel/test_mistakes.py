@@ -8,9 +8,9 @@ import pytest
 import typer.main
 
 from holdfast.cli.main import app
-from holdfast.cli.plain_pytest import undisturbed
 from holdfast.run.option_values import OptionError, refuse_values
 from holdfast.run.options import RunOptions
+from holdfast.run.plain_pytest import undisturbed
 from tests.kernel.said import said
 
 MISTAKES = [

@@ -5,10 +5,10 @@ from typer.main import get_command
 
 from holdfast.check.verifies import CheckSpec, Claim
 from holdfast.cli.main import app
-from holdfast.run.announcement import without_password
 from holdfast.run.jobs import CARRIED, repeat_command
 from holdfast.run.options import Launcher, RunOptions
 from holdfast.run.plan import NOT_SELECTED, make_plan
+from holdfast.run.plan_announcement import without_password
 from holdfast.run.selection import PlanError, Selection, split_names
 from holdfast.run.suite import check_names, checks_of
 from holdfast.spec.catalogue import builtin
