@@ -38,7 +38,7 @@ def walked(seed: int, coverage: Coverage, habit: str = "", steps: int = 60) -> B
     world = MemoryWorld(Node(habit))
     play = play_on(world)
     coverage.goal = play.model.goal()
-    drawer = Drawer(play.model, world, coverage, random.Random(seed))
+    drawer = Drawer.of(play.model, world, coverage, random.Random(seed))
     try:
         asyncio.run(play.draw(drawer, steps, world.node.now + 1000))
     except Broken as broken:
@@ -141,7 +141,7 @@ def cluster_walked(seed: int, coverage: Coverage, wrong: str = "") -> Broken | N
     world, model = MemoryPair(wrong), ClusterModel(SPANS)
     play = Play(model, world, Possible(model, [Cluster(LEADER, TERM)]), world.clock())
     coverage.goal = model.goal()
-    drawer = Drawer(model, world, coverage, random.Random(seed))
+    drawer = Drawer.of(model, world, coverage, random.Random(seed))
     try:
         asyncio.run(play.draw(drawer, 200, world.now + 1000))
     except Broken as broken:

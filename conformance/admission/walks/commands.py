@@ -89,6 +89,23 @@ def _of_nodes(state: State, nodes: int) -> Iterator[Command]:
             yield Command.of("kill", node=node)
 
 
+def all_openings(nodes: int) -> list[list[Command]]:
+    """Returns beginnings with full instances, lines and open sockets, through each node."""
+    names = [f"n{number + 1}" for number in range(nodes)]
+
+    def inside(who: str, where: str, node: str) -> list[Command]:
+        attach = Command.of("attach", who=who, which="current", node=node)
+        return [Command.of(CONNECT, who=who, where=where, node=node), attach]
+
+    first, last = names[0], names[-1]
+    lined = [Command.of(CONNECT, who=who, where=ROOMS[0], node=node) for who, node in (("b", last), ("c", first))]
+    lined.append(Command.of(CONNECT, who="e", where=ROOMS[0], node=last))
+    full = [*inside("a", ROOMS[0], first), *lined]
+    open_ = [*inside("a", ROOMS[0], first), *inside("c", ROOMS[1], last), *inside("e", ROOMS[1], first)]
+    again = Command.of(CONNECT, who="a", where=ROOMS[0], node=last)  # is refused with an offer
+    return [full, open_, [*open_, again, Command.of("drop", who="a")], [*full, again, Command.of("mute", who="a")]]
+
+
 def all_races(state: State, nodes: int) -> Iterator[Step]:
     """Yields a leave with somebody else's attempt for the slot, and two attempts of one character."""
     names = _nodes(state, nodes)

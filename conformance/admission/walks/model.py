@@ -7,7 +7,7 @@ from holdfast.check.walk.vocabulary import Branch, Command, Pair, Seen, Step, Ti
 from holdfast.conformance.admission.walks import goal, sentences
 from holdfast.conformance.admission.walks.attempts import Attempt
 from holdfast.conformance.admission.walks.calls import Call
-from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_races, ready
+from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_openings, all_races, ready
 from holdfast.conformance.admission.walks.merging import merged
 from holdfast.conformance.admission.walks.rules import rule
 from holdfast.conformance.admission.walks.situations import kind, situation
@@ -78,6 +78,9 @@ class AdmissionModel:
     def commands(self, state: State) -> Iterable[Command]:
         sight = self.sight
         return all_commands(state, sight.nodes, self.spans.rate_failures, kills=sight.kills, cancels=sight.cancels)
+
+    def openings(self) -> Sequence[Sequence[Command]]:
+        return all_openings(self.sight.nodes)
 
     def races(self, state: State) -> Iterable[Step]:
         return all_races(state, self.sight.nodes)

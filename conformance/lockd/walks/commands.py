@@ -56,6 +56,18 @@ def all_commands(state: State, *, kills: bool = False) -> Iterator[Command]:
     yield from (Command.of("malformed", call=call) for call in MALFORMED)
 
 
+def all_openings() -> list[list[Command]]:
+    """Returns beginnings with several members and entries, and with another leader, elected or only reported."""
+    first, second = SPIES
+    members = [Command.of("announce", who=who) for who in SPIES]
+    entries = [Command.of("register", backend=backend, endpoint=at) for backend in BACKENDS for at in ENDPOINTS]
+    elected = [Command.of("acquire", who=second, term="above"), Command.of("renew", who=second, term="current")]
+    elsewhere = [Command.of("depose", who=first), *elected]
+    friendly = Command.of("votes", who=first, on=True)
+    reported = [Command.of("depose", who=first), Command.of("report", who=first), friendly]
+    return [members, [*members, *entries[:2]], elsewhere, [*elsewhere, friendly], reported]
+
+
 def _of_members() -> Iterator[Command]:
     for who in PEERS:
         yield Command.of("announce", who=who)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from holdfast.check.walk.draw import WAIT
 from holdfast.check.walk.vocabulary import Branch, Command, Pair, Seen, Step, Timer
 from holdfast.conformance.lockd.walks import decisions, goal, members, registry, sentences, votes
-from holdfast.conformance.lockd.walks.commands import all_commands, all_races, ready
+from holdfast.conformance.lockd.walks.commands import all_commands, all_openings, all_races, ready
 from holdfast.conformance.lockd.walks.merging import merged
 from holdfast.conformance.lockd.walks.rules import rule, span_of
 from holdfast.conformance.lockd.walks.situations import kind, situation
@@ -78,6 +78,9 @@ class LockdModel:
 
     def commands(self, state: State) -> Iterable[Command]:
         return all_commands(state, kills=self.kills)
+
+    def openings(self) -> Sequence[Sequence[Command]]:
+        return all_openings()
 
     def races(self, _state: State) -> Iterable[Step]:
         return all_races()

@@ -163,7 +163,7 @@ class Walks:
             self._tally.cut_short(str(undecided))
             return False
         self.coverage.goal = ground.model.goal()
-        drawer = Drawer(ground.model, world, self.coverage, draws)
+        drawer = Drawer.of(ground.model, world, self.coverage, draws)
         self._tally.walks += 1
         found = await self._performed(play, play.draw(drawer, steps, until))
         self._tally.add(play)

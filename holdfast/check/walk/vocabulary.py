@@ -151,6 +151,9 @@ class Model(Protocol[S]):
     def commands(self, state: S) -> Iterable[Command]:
         """Returns commands that may be drawn in this state; those that are not `ready` are left out by the caller."""
 
+    def openings(self) -> Sequence[Sequence[Command]]:
+        """Returns ways to begin a walk in the middle of things: with much that is held, waited for or listed."""
+
     def races(self, state: S) -> Iterable[Step]:
         """Returns commands that may be drawn together, to be sent at the same instant."""
 

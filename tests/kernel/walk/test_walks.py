@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.check.walk.coverage import Coverage
-from holdfast.check.walk.draw import Drawer, waits_for
+from holdfast.check.walk.draw import WAIT, Drawer, waits_for
 from holdfast.check.walk.play import Play
 from holdfast.check.walk.possible import Possible
 from holdfast.check.walk.replay import Replay, ReplayError, read, single, text_of
@@ -300,3 +300,18 @@ def test_a_file_that_is_no_walk_is_refused_in_a_sentence(tmp_path: Path, text: s
     file.write_text(text)
     with pytest.raises(ReplayError, match=says):
         read(file)
+
+
+def test_a_walk_performs_its_opening_as_far_as_it_makes_sense() -> None:
+    opening: list[Step] = [(take("a"),), (free("b"),)]
+    play, coverage = begin(), Coverage()
+    drawer = Drawer(play.model, play.world, coverage, random.Random(1), opening=opening)
+    assert drawer.draw(play.possible, play.steps, 100.0, 1.0) == (take("a"),)
+    assert opening == [(free("b"),)]
+
+
+def test_a_walk_in_a_hurry_never_waits() -> None:
+    play = begin()
+    drawer = Drawer(play.model, play.world, Coverage(play.model.goal()), random.Random(1), patient=False)
+    asyncio.run(play.draw(drawer, 60, until=float("inf")))
+    assert not [step for step in play.steps if step[0].name == WAIT]

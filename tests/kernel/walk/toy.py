@@ -100,6 +100,9 @@ class LockModel:
     def commands(self, _state: State) -> Iterable[Command]:
         return [Command.of(name, who=who) for name in ("take", "free") for who in CLIENTS]
 
+    def openings(self) -> Sequence[Sequence[Command]]:
+        return ()
+
     def races(self, _state: State) -> Iterable[Step]:
         return [(Command.of("take", who="a"), Command.of("take", who="b"))]
 
@@ -187,6 +190,9 @@ class _Words:
 
     def commands(self, _state: str) -> Iterable[Command]:
         return []
+
+    def openings(self) -> Sequence[Sequence[Command]]:
+        return ()
 
     def races(self, _state: str) -> Iterable[Step]:
         return []

@@ -73,6 +73,9 @@ class ClusterModel:
             for name in LEASE_CALLS:
                 yield from (Command.of(name, who=STRANGER, term=term, node=node) for term in TERMS)
 
+    def openings(self) -> Sequence[Sequence[Command]]:
+        return ()
+
     def races(self, _state: Cluster) -> Iterator[Step]:
         """Both decisions of one transaction, each through another node; changes of two backends likewise."""
         first, second = NODES
