@@ -308,8 +308,8 @@ class Caller(BurstDriver[Answer]):
 
             await self.T.until(over, give_up=self.never("stop_release"), what="a session of the check to end")
 
-        given, self._given = self._given, {}
-        await self.parallel([partial(end, *each) for each in given.items()], at_once=8)
+        # They stay noted: the answer to a stop notes its session, and the first one noted asks for another tidying up.
+        await self.parallel([partial(end, *each) for each in self._given.items()], at_once=8)
 
 
 class HasId(Protocol):

@@ -102,6 +102,7 @@ async def watching(intents: Intents, *, grace: float = 0.0, slots: int | None = 
     watch = Watch(intents, Lives(grace))
     looking = intents.beside(watch.go_on())
     yield watch
+    await intents.T.sleep(4 * intents.T.sample_every, "the last looks of the watch")
     looking.cancel()
     with suppress(asyncio.CancelledError):
         await looking
