@@ -17,13 +17,15 @@ def together(documents: Mapping[str, Json], problems: Mapping[str, str], wall: f
 
     `wall` and `cpu` are those of the whole command: its own process, every runner, and all below.
     """
+    # Rounded before anything is computed from it: written again from what was kept, every figure is the same.
+    wall = round(wall, 3)
     codes = [document["summary"]["exit"] for document in documents.values()] + [2] * bool(problems)
     longest = _longest(documents)
     least = least_wall(longest["duration_s"] if longest else 0.0, cpu, cores)
     return {
         "schema": SCHEMA,
         "exit": max(codes, key=_WORSE.index, default=2),
-        "wall_s": round(wall, 3),
+        "wall_s": wall,
         "cpu_s": cpu,
         "cores": cores,
         "longest_check": longest,

@@ -45,6 +45,12 @@ def test_the_document_has_every_spec_the_worst_exit_code_and_the_ratio() -> None
     assert json.loads(json.dumps(document)) == document
 
 
+def test_the_document_is_the_same_when_it_is_made_again_from_what_it_says() -> None:
+    for wall in (54.2851619, 63.9149106, 72.0146181):
+        document = of_both(wall=wall)
+        assert of_both(wall=document["wall_s"], cpu=document["cpu_s"]) == document
+
+
 def test_what_could_not_be_run_is_no_success() -> None:
     only = {"lockd": fold_events(lockd_run()).to_json()}
     assert together(only, {}, 36.0, 50.0, 2)["exit"] == 0
