@@ -144,8 +144,8 @@ def test_a_void_token_is_refused_with_any_code_but_that_of_a_cause_that_is_not_t
 
 
 def test_every_command_has_a_kind_that_the_goal_knows() -> None:
-    known = {pair.command for pair in goal.pairs(several=True, kills=True, cancels=True)}
-    drawn = all_commands(State(), 2, SPANS.rate_failures, kills=True, cancels=True)
+    known = {pair.command for pair in goal.pairs(several=True, upsets=("kill", "pause"), cancels=True)}
+    drawn = all_commands(State(), 2, SPANS.rate_failures, upsets=("kill", "pause"), cancels=True)
     assert {kind(command) for command in drawn} <= known
 
 
