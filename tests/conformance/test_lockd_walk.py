@@ -181,6 +181,6 @@ def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
 
 
 def test_every_command_has_a_kind_that_the_goal_knows() -> None:
-    known = {pair.command for pair in goal.pairs(kills=True)}
+    known = {pair.command for pair in goal.pairs(("crash", "stop"))}
     refusing = State(refusing=frozenset({"s1"}))
-    assert {kind(command) for state in (START, refusing) for command in all_commands(state, kills=True)} <= known
+    assert {kind(command) for state in (START, refusing) for command in all_commands(state, ("crash", "stop"))} <= known
