@@ -15,8 +15,10 @@ from holdfast.conformance.lockd.walks.state import (
     ENDPOINTS,
     FAR,
     GONE,
+    ISLAND,
     PEERS,
     PROBE,
+    RM,
     SPIES,
     STRANGER,
     WRITES,
@@ -65,9 +67,13 @@ def all_openings() -> list[list[Command]]:
     entries = [Command.of("register", backend=backend, endpoint=at) for backend in BACKENDS for at in ENDPOINTS]
     elected = [Command.of("acquire", who=second, term="above"), Command.of("renew", who=second, term="current")]
     elsewhere = [Command.of("depose", who=first), *elected]
+    decided = [Command.of("register", backend=ISLAND, endpoint=RM)]
+    decided += [Command.of("decide", txn=txn, **{"as": STATES[0]}) for txn in (DECIDED[0], FAR)]
+    deposing = [Command.of("votes", who=first, on=False), Command.of("announce", who=first)]
     friendly = Command.of("votes", who=first, on=True)
     reported = [Command.of("depose", who=first), Command.of("report", who=first), friendly]
-    return [members, [*members, *entries[:2]], elsewhere, [*elsewhere, friendly], reported]
+    led = [elsewhere, [*elsewhere, friendly], [*decided, *elsewhere], reported]
+    return [members, [*members, *entries[:2]], deposing, *led]
 
 
 def _of_members() -> Iterator[Command]:

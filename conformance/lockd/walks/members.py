@@ -91,7 +91,7 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
     """An explicit announce ends the pause. Whether a voter that was outside remembers a live lease is open."""
     sight: Listed = seen.what
     at = span_of(seen)
-    back = replace(state, here=True, lead=None, free=at, freed="leave").after(state, at, spans.lag)
+    back = replace(state, here=True, lead=None, free=at).after(state, at, spans.lag)
     rules = (accepted(sight.answer, "TC-LEAVE-04"), *_list(sight, back, "TC-LEAVE-04"))
     yield Branch(rules, back)
     if back.slot is not None:
@@ -100,14 +100,14 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
         yield Branch(rules, replace(back.lapsed(at), lead=0))
 
 
-def crash(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
+def crash(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
     """The node is killed and started again on its store: leases and registry are there, its votes and terms are not.
 
     A restart ends a pause. Which of the decisions from before it still knows is open, so others come in their place.
     """
     sight: Listed = seen.what
     at = span_of(seen)
-    anew = replace(state, here=True, lead=None, was=0, slot=None, asked=("", 0), free=at, freed=command.name, txns=())
+    anew = replace(state, here=True, lead=None, was=0, slot=None, asked=("", 0), free=at, txns=())
     anew = replace(anew, floor=0, voted=0, blocked=(0, 0.0), listed_by=at.hi + spans.lag, shaky=True)
     rules = (accepted(sight.answer, "TC-DATA-05"), *_list(sight, anew, "TC-DATA-05"))
     yield Branch(rules, replace(anew, settles=anew.listed_by, unsettled=True))
