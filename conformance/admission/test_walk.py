@@ -9,6 +9,7 @@ from holdfast.check.walk.campaign import Ground, Walks
 from holdfast.check.walk.turns import Turns
 from holdfast.conformance.admission.client import Admission
 from holdfast.conformance.admission.keys import Keys
+from holdfast.conformance.admission.walks.commands import KILL, PAUSE
 from holdfast.conformance.admission.walks.model import AdmissionModel, Sight
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import State
@@ -113,7 +114,8 @@ async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
     _leave_users_to_the_others(admission, walks)
     several = admission.context.target.startable and not walks.short
     redis = Capability.REDIS in _shown(admission)
-    sight = Sight(nodes=2, records=redis, metrics=True, kills=True, cancels=_cancels(admission))
+    upsets = (KILL, PAUSE) if Capability.CONTROL_PAUSE in _shown(admission) else (KILL,)
+    sight = Sight(2, records=redis, metrics=True, upsets=upsets, cancels=_cancels(admission))
 
     async def build(number: int) -> tuple[Admission, Keys | None]:
         mine = await admission.another() if number else admission

@@ -11,7 +11,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.lockd import wire
 from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.judge import demand_none, told
-from holdfast.conformance.lockd.spy import refuses
+from holdfast.conformance.lockd.spy import refuses, spies
 from holdfast.conformance.lockd.spy_cluster import leaderless, raised, spy_leader, spy_members
 from holdfast.conformance.lockd.wire import ok, participant, refused, stale_term
 
@@ -26,6 +26,16 @@ async def test_a_leader_records_its_decision(lockd: Lockd) -> None:
     expect(answer, refused("txn_conflict"), why="the other decision for the same transaction")
     other = await lockd.call(wire.decide(lockd.txn(), "rollback"), node=node)
     expect(other, ok(state="rollback"), why="control: a fresh transaction")
+
+
+@pytest.mark.parametrize("decided", ["commit", "rollback"])
+@verifies("TC-TXN-01", isolation="quiet", nodes=1, waits="2*lease_settled_max")
+async def test_a_decision_that_its_rm_takes_is_answered_with_its_state(lockd: Lockd, decided: str) -> None:
+    node, (spy,), txn = lockd.lone, await spies(lockd, 1), lockd.txn()
+    await lockd.leads(node)
+    await lockd.arrange("TC-RM-03", wire.register("island-x", spy.endpoint), spy.identity, node=node)
+    answer = await lockd.call(wire.decide(txn, decided, [participant("default", "k", "island-x")]), node=node)
+    expect(answer, ok(txn_id=txn, state=decided), why="the leader's decision, which the RM has applied")
 
 
 @verifies("TC-TXN-01", isolation="quiet", nodes=1, waits="3*lease_settled_max")

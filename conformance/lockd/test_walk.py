@@ -12,11 +12,13 @@ from holdfast.conformance.lockd.client import Lockd
 from holdfast.conformance.lockd.walks.cluster.model import ClusterModel
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster
 from holdfast.conformance.lockd.walks.cluster.world import ClusterWorld
+from holdfast.conformance.lockd.walks.commands import CRASH, STOP
 from holdfast.conformance.lockd.walks.model import LockdModel
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import STRANGER, State
 from holdfast.conformance.lockd.walks.world import LockdWorld
+from holdfast.spec.capability import Capability
 
 WALKERS = 4
 # The rows that rules of the model state.
@@ -40,6 +42,7 @@ ROWS = (
     "TC-LEAVE-04",
     "TC-LEAVE-05",
     "TC-LEAVE-06",
+    "TC-LEAVE-09",
     "TC-LEAVE-10",
     "TC-LEAVE-11",
     "TC-LOOP-01",
@@ -119,16 +122,20 @@ async def test_whatever_peers_and_clients_do_leaves_what_the_model_says(
     needs=["wire", "control.kill", "control.restart"],
 )
 async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(lockd: Lockd, walks: Walks, T: SpecTime) -> None:
-    """The same with a node that is killed now and then, on a store that outlives it."""
+    """The same with a node that is killed or stopped now and then, on a store that outlives it."""
     if not lockd.dialect.durable_store:
         raise NotObservable("[dialect] durable_store: a value of the setting `store` that outlives the process")
     several = lockd.context.target.startable and not walks.short
-    await _walk_on_one_node(lockd, walks, T, WALKERS if several else 1, kills=True)
+    shown = lockd.context.target.capabilities() & lockd.context.target.in_profile()
+    upsets = (CRASH, STOP) if Capability.CONTROL_TERM in shown else (CRASH,)
+    await _walk_on_one_node(lockd, walks, T, WALKERS if several else 1, upsets)
 
 
-async def _walk_on_one_node(lockd: Lockd, walks: Walks, T: SpecTime, walkers: int, *, kills: bool = False) -> None:
+async def _walk_on_one_node(
+    lockd: Lockd, walks: Walks, T: SpecTime, walkers: int, upsets: tuple[str, ...] = ()
+) -> None:
     async def build(number: int) -> Stage:
-        return await Stage.build(await lockd.another() if number else lockd, durable=kills)
+        return await Stage.build(await lockd.another() if number else lockd, durable=bool(upsets))
 
     stages = Turns(build, walkers)
 
@@ -140,7 +147,7 @@ async def _walk_on_one_node(lockd: Lockd, walks: Walks, T: SpecTime, walkers: in
         except BaseException:
             done()
             raise
-        return Ground(LockdModel(Spans.of(T), kills), LockdWorld(stage, start.floor, done), start)
+        return Ground(LockdModel(Spans.of(T), upsets), LockdWorld(stage, start.floor, done), start)
 
     await walks.run(begin, walkers=walkers)
 

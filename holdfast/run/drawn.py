@@ -36,7 +36,7 @@ from holdfast.spec.catalogue import Catalogue, seconds
 from holdfast.spec.verdict import Verdict
 from holdfast.target.descriptor import Target
 
-WALKS_AT_ONCE = 4
+WALKS_AT_ONCE = 6
 _CONFIRMING = 2
 _SHOWN = 5
 # How often a kill that could neither be confirmed nor refuted is tried again.

@@ -1,6 +1,7 @@
 """The model of admission that walks go over, told what a target might answer."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from holdfast.check.walk.vocabulary import Broken, Command, Seen
 from holdfast.conformance.admission.walks import goal
 from holdfast.conformance.admission.walks.calls import Attached, Called
 from holdfast.conformance.admission.walks.commands import all_commands
+from holdfast.conformance.admission.walks.counters import Scrape
 from holdfast.conformance.admission.walks.model import AdmissionModel, Sight
 from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.situations import kind
@@ -41,8 +43,8 @@ TOKENS = [f"00000000-0000-4000-8000-{number:012}" for number in range(10)]
 class Script:
     """Answers that a target might give, told to the model one after the other."""
 
-    def __init__(self, **sight: Any) -> None:
-        self.possible = Possible(AdmissionModel(SPANS, Sight(**sight)), [State()])
+    def __init__(self, spans: Spans = SPANS, **sight: Any) -> None:
+        self.possible = Possible(AdmissionModel(spans, Sight(**sight)), [State()])
         self.now = 100.0
 
     def tell(self, command: Command, what: Any) -> None:
@@ -144,8 +146,8 @@ def test_a_void_token_is_refused_with_any_code_but_that_of_a_cause_that_is_not_t
 
 
 def test_every_command_has_a_kind_that_the_goal_knows() -> None:
-    known = {pair.command for pair in goal.pairs(several=True, kills=True, cancels=True)}
-    drawn = all_commands(State(), 2, SPANS.rate_failures, kills=True, cancels=True)
+    known = {pair.command for pair in goal.pairs(several=True, upsets=("kill", "pause"), cancels=True)}
+    drawn = all_commands(State(), 2, SPANS.rate_failures, upsets=("kill", "pause"), cancels=True)
     assert {kind(command) for command in drawn} <= known
 
 
@@ -172,3 +174,58 @@ def test_a_failure_may_leave_the_window_between_two_of_the_attempts_that_lock_a_
     seen = Seen(tries[0].sent, tries[-1].received, tuple(tries), "")
     script.possible.take((Command.of("lock", who="c", where="i1"), seen))
     assert all(state.locked("u2") for state in script.possible.states)
+
+
+def scraped(*risen: tuple[str, str], sessions: int = 0, waiting: int = 0, peak: int = 0) -> Scrape:
+    lines = tuple(sorted((name, "", outcome) for name, outcome in risen))
+    return Scrape((sessions, sessions), (waiting, waiting), peak, lines)
+
+
+METERED: dict[str, Any] = {"nodes": 2, "metrics": True, "upsets": ("kill",)}
+ADMITTED = (("connection_attempt_total", "success"), ("admission_latency_seconds_count", ""))
+
+
+def metered() -> Script:
+    return Script(replace(SPANS, counted=True), **METERED)
+
+
+def test_each_attempt_is_counted_once() -> None:
+    script = metered()
+    script.admitted("a", "i1", 0)
+    script.tell(Command.of("metrics"), scraped(*ADMITTED, sessions=1))
+    with pytest.raises(Broken) as found:
+        script.tell(Command.of("metrics"), scraped(ADMITTED[0], sessions=1))
+    assert found.value.rows == ("AD-OBS-06",)
+
+
+def test_an_attempt_that_is_never_counted_is_missed_in_time() -> None:
+    script = metered()
+    script.admitted("a", "i1", 0)
+    script.tell(Command.of("metrics"), scraped(ADMITTED[0], sessions=1))
+    script.now += SPANS.prompt_never
+    with pytest.raises(Broken) as found:
+        script.tell(Command.of("metrics"), scraped(sessions=1))
+    assert found.value.rows == ("AD-OBS-08",)
+
+
+def test_a_node_that_dies_may_take_along_what_it_has_counted_but_not_the_gauges() -> None:
+    script = metered()
+    script.admitted("a", "i1", 0)
+    script.tell(Command.of("kill", node="n1"), ())
+    script.now += SPANS.prompt_never
+    script.tell(Command.of("metrics"), scraped(sessions=1))
+    with pytest.raises(Broken) as found:
+        script.tell(Command.of("metrics"), scraped(sessions=2))
+    assert found.value.rows == ("AD-OBS-07",)
+
+
+def test_the_peak_does_not_fall_below_the_deepest_line() -> None:
+    script = metered()
+    script.admitted("a", "i1", 0)
+    script.connect("c", "i1", outcome="queued", position=0, depth=1)
+    script.tell(
+        Command.of("metrics"),
+        scraped(*ADMITTED, ("connection_attempt_total", "queued"), sessions=1, waiting=1, peak=1),
+    )
+    with pytest.raises(Broken, match="a peak of 1"):
+        script.tell(Command.of("metrics"), scraped(sessions=1, waiting=1, peak=0))

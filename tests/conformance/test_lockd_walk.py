@@ -4,6 +4,7 @@ import asyncio
 import random
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -13,14 +14,16 @@ from holdfast.check.walk.draw import Drawer
 from holdfast.check.walk.play import Play
 from holdfast.check.walk.possible import Possible
 from holdfast.check.walk.story import lines
-from holdfast.check.walk.vocabulary import Broken, Command, TooUncertain
+from holdfast.check.walk.vocabulary import Broken, Command, Seen, TooUncertain
 from holdfast.conformance.lockd.walks import goal
 from holdfast.conformance.lockd.walks.cluster.model import ClusterModel
 from holdfast.conformance.lockd.walks.cluster.state import Cluster
 from holdfast.conformance.lockd.walks.commands import all_commands
 from holdfast.conformance.lockd.walks.model import LockdModel
+from holdfast.conformance.lockd.walks.sights import Heard, Listed, Saying
 from holdfast.conformance.lockd.walks.situations import kind
-from holdfast.conformance.lockd.walks.state import State
+from holdfast.conformance.lockd.walks.state import Member, Span, State
+from holdfast.conformance.lockd.wire import Answer
 from holdfast.run.suite import checks_of
 from tests.conformance.lockd.sound_node import SPANS, WAYS_TO_BE_SOUND, WAYS_TO_BE_WRONG, MemoryWorld, Node
 from tests.conformance.lockd.sound_pair import LEADER, TERM, MemoryPair
@@ -181,6 +184,60 @@ def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
 
 
 def test_every_command_has_a_kind_that_the_goal_knows() -> None:
-    known = {pair.command for pair in goal.pairs(kills=True)}
+    known = {pair.command for pair in goal.pairs(("crash", "stop"))}
     refusing = State(refusing=frozenset({"s1"}))
-    assert {kind(command) for state in (START, refusing) for command in all_commands(state, kills=True)} <= known
+    assert {kind(command) for state in (START, refusing) for command in all_commands(state, ("crash", "stop"))} <= known
+
+
+def told(command: Command, what: Listed | Heard, start: State = START) -> Possible[State]:
+    possible = Possible(LockdModel(SPANS, ("crash", "stop")), [start])
+    possible.take((command, Seen(100.0, 101.0, what, str(what))))
+    return possible
+
+
+LED_WITH_A_MEMBER = replace(START, members=(("s1", Member("s1", Span(99.0, 99.0))),))
+SAID_OK = Answer(200, {}, {}, "", 100.0, 101.0)
+
+
+def test_members_are_there_again_after_a_crash_and_terms_are_not() -> None:
+    (after,) = told(do("crash"), Listed(SAID_OK, ("node", "s1")), LED_WITH_A_MEMBER).states
+    assert (after.lead, after.floor, after.others) == (None, 0, ("s1",))
+    with pytest.raises(Broken) as found:
+        told(do("crash"), Listed(SAID_OK, ("node",)), LED_WITH_A_MEMBER)
+    assert found.value.rows == ("TC-DATA-05",)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "releases", "ended", "row"),
+    [
+        ({}, {"s1": (1,)}, True, "TC-LEAVE-09"),
+        ({"s1": 1}, {}, True, "TC-LEAVE-10"),
+        ({"s1": 1}, {}, False, "TC-LEAVE-09"),
+    ],
+    ids=["no leave", "no release", "still there"],
+)
+def test_a_node_that_is_told_to_stop_takes_its_leave(
+    leaves: dict[str, int], releases: dict[str, tuple[int, ...]], ended: bool, row: str
+) -> None:
+    legal = Listed(SAID_OK, ("node", "s1"), leaves={"s1": 1}, releases={"s1": (1,)})
+    assert told(do("stop"), legal, LED_WITH_A_MEMBER).states
+    with pytest.raises(Broken) as found:
+        told(do("stop"), replace(legal, leaves=leaves, releases=releases, ended=ended), LED_WITH_A_MEMBER)
+    assert found.value.rows == (row,)
+
+
+@pytest.mark.parametrize(
+    ("said", "row"),
+    [
+        (Saying("acquire", itself=True, ttl=2 * SPANS.leader_ttl), "TC-ELECT-02"),
+        (Saying("renew", itself=False, ttl=SPANS.leader_ttl), "TC-STEP-01"),
+        (Saying("announce", itself=False), "TC-LOOP-02"),
+        (Saying("register", itself=False), "TC-RM-01"),
+    ],
+)
+def test_what_a_node_says_of_its_own_accord_is_about_itself(said: Saying, row: str) -> None:
+    fair = replace(said, itself=True, ttl=SPANS.leader_ttl)
+    assert told(do("heard"), Heard(0, 0, (), (fair,))).states
+    with pytest.raises(Broken) as found:
+        told(do("heard"), Heard(0, 0, (), (said,)))
+    assert found.value.rows == (row,)

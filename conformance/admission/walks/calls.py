@@ -69,6 +69,7 @@ class Call(Step):
             "suspend": self._suspend,
             "kill": self._kill,
             "restart": self._restart,
+            "pause": self._pause,
             "poll": self._poll,
             "sockets": self._sockets,
             "records": self._records,
@@ -195,6 +196,10 @@ class Call(Step):
     def _restart(self) -> Branches:
         back = replace(self.state, down=self.state.down - {self.command.get("node")})
         yield Branch((), counters.lost(back, self.seen.received))
+
+    def _pause(self) -> Branches:
+        """A node that stands still for less than it takes to miss a heartbeat changes nothing; its own work waits."""
+        yield Branch((), self.state.delayed(self.seen.received - self.seen.sent))
 
     def _poll(self) -> Branches:
         answer: Answer = self.seen.what

@@ -4,12 +4,14 @@
 them: `current` is the last one that it was told, `previous` the one before, `unknown` one that nobody was told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from holdfast.check.walk.vocabulary import Command, Step, Value
 from holdfast.conformance.admission.walks.state import NOWHERE, OPEN, OWNERS, PEOPLE, ROOMS, State
 
 CONNECT = "connect"
+# What may be done to a node.
+KILL, PAUSE = "kill", "pause"
 TOKENS = ("current", "previous", "unknown", "of sibling")
 OFFERS = ("offer", "previous", "unknown", "of sibling")
 CAPACITIES = (1, 2, 3)
@@ -20,13 +22,15 @@ SIBLINGS = {"a": "b", "b": "a", "c": "d", "d": "c"}
 STRANGERS = {"u1": "u2", "u2": "u3", "u3": "u1"}
 
 
-def all_commands(state: State, nodes: int, failures: int, *, kills: bool, cancels: bool) -> Iterator[Command]:
-    """Yields what may be drawn; a user is locked after `failures` of them."""
-    drawn = _all_commands(state, nodes, kills=kills, cancels=cancels)
+def all_commands(
+    state: State, nodes: int, failures: int, *, upsets: Collection[str], cancels: bool
+) -> Iterator[Command]:
+    """Yields what may be drawn; a user is locked after `failures` of them. `upsets` is what may be done to nodes."""
+    drawn = _all_commands(state, nodes, upsets=upsets, cancels=cancels)
     return (each for each in drawn if _spares_the_user(state, each, failures))
 
 
-def _all_commands(state: State, nodes: int, *, kills: bool, cancels: bool) -> Iterator[Command]:
+def _all_commands(state: State, nodes: int, *, upsets: Collection[str], cancels: bool) -> Iterator[Command]:
     for node in _nodes(state, nodes):
         for who in PEOPLE:
             yield from _attempts(who, node)
@@ -39,8 +43,8 @@ def _all_commands(state: State, nodes: int, *, kills: bool, cancels: bool) -> It
     for who in PEOPLE:
         yield from (Command.of(name, who=who) for name in ("drop", "close", "mute", "beat"))
         yield Command.of("lock", who=who, where=ROOMS[0])
-    if kills:
-        yield from _of_nodes(state, nodes)
+    if upsets:
+        yield from _of_nodes(state, nodes, upsets)
 
 
 def _nodes(state: State, nodes: int) -> list[str]:
@@ -80,13 +84,13 @@ def _of_rooms(state: State, node: str) -> Iterator[Command]:
                 yield Command.of("resize", where=where, capacity=capacity, node=node)
 
 
-def _of_nodes(state: State, nodes: int) -> Iterator[Command]:
+def _of_nodes(state: State, nodes: int, upsets: Collection[str]) -> Iterator[Command]:
     for number in range(nodes):
         node = f"n{number + 1}"
         if node in state.down:
             yield Command.of("restart", node=node)
         elif not state.down and nodes > 1:
-            yield Command.of("kill", node=node)
+            yield from (Command.of(each, node=node) for each in upsets)
 
 
 def all_openings(nodes: int) -> list[list[Command]]:
@@ -133,7 +137,7 @@ def ready(state: State, command: Command) -> bool:
         case "drop" | "close" | "mute" | "beat":
             session = state.session(command.get("who"))
             sense = session is not None and session.mode == OPEN
-        case "kill":
+        case "kill" | "pause":
             sense = not state.down
         case "restart":
             sense = command.get("node") in state.down

@@ -5,9 +5,10 @@ pairs that the model never draws, because the spec does not say what comes of th
 what they need: nobody without a session has an offer to confirm, nobody who just came has a token.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from holdfast.check.walk.vocabulary import NO_NODE, Pair
+from holdfast.conformance.admission.walks.commands import KILL
 
 LIVE = ("new", "promoted", "open", "silent")
 INSIDE = (*LIVE, "grace")
@@ -21,7 +22,7 @@ MARKED = ("connect", "connect with old build", "connect nowhere", *STRANGERS, CU
 WAITS = ("grace", "token", "stale", "lock", "window", "offer")
 
 
-def pairs(*, several: bool, kills: bool, cancels: bool) -> frozenset[Pair]:
+def pairs(*, several: bool, upsets: Collection[str], cancels: bool) -> frozenset[Pair]:
     relations = ("same", "other") if several else (NO_NODE,)
     client = [*_attempts(), *_sessions()]
     client += [(each, "cancel") for each in ANYBODY] if cancels else []
@@ -29,8 +30,8 @@ def pairs(*, several: bool, kills: bool, cancels: bool) -> frozenset[Pair]:
     found |= {Pair(where, what) for where, what in (*_sockets(), *_operators())}
     found |= {Pair(kind, f"wait until {side}") for kind in WAITS for side in ("before", "after")}
     found |= {Pair("promotion", "wait until after")}
-    if kills:
-        found |= {Pair(where, what) for where in ("a socket there", "no socket") for what in ("kill", "restart")}
+    done = [*upsets, *(["restart"] if KILL in upsets else [])]
+    found |= {Pair(where, what) for where in ("a socket there", "no socket") for what in done}
     return frozenset(found)
 
 

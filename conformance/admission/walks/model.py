@@ -25,7 +25,7 @@ class Sight:
     events: bool = False
     # Counters and gauges, where nobody else is counted.
     metrics: bool = False
-    kills: bool = False
+    upsets: tuple[str, ...] = ()
     cancels: bool = True
 
 
@@ -77,7 +77,7 @@ class AdmissionModel:
 
     def commands(self, state: State) -> Iterable[Command]:
         sight = self.sight
-        return all_commands(state, sight.nodes, self.spans.rate_failures, kills=sight.kills, cancels=sight.cancels)
+        return all_commands(state, sight.nodes, self.spans.rate_failures, upsets=sight.upsets, cancels=sight.cancels)
 
     def openings(self) -> Sequence[Sequence[Command]]:
         return all_openings(self.sight.nodes)
@@ -107,7 +107,7 @@ class AdmissionModel:
         return kind(command)
 
     def goal(self) -> frozenset[Pair]:
-        return goal.pairs(several=self.sight.nodes > 1, kills=self.sight.kills, cancels=self.sight.cancels)
+        return goal.pairs(several=self.sight.nodes > 1, upsets=self.sight.upsets, cancels=self.sight.cancels)
 
     def describe(self, command: Command) -> str:
         return sentences.describe(command)

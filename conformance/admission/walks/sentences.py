@@ -25,6 +25,7 @@ def describe(command: Command) -> str:
         "suspend": lambda: f"{who} is {'suspended' if command.flag('on') else 'suspended no more'}",
         "kill": lambda: f"{node} is killed",
         "restart": lambda: f"{node} is started again",
+        "pause": lambda: f"{node} stands still for a while",
         "poll": lambda: f"{who} polls {where}",
         "sockets": lambda: "look at the sockets",
         "events": lambda: "look into the log",

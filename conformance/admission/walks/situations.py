@@ -23,7 +23,7 @@ def situation(state: State, command: Command) -> str:
     who, where = command.get("who"), command.get("where")
     if command.name in ("drain", "maintain", "resize"):
         return _room(state, where)
-    if command.name in ("kill", "restart"):
+    if command.name in ("kill", "restart", "pause"):
         return "a socket there" if any(each.mode == OPEN for _, each in state.sessions) else "no socket"
     if command.name == "lock":
         return "any"

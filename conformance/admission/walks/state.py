@@ -27,6 +27,9 @@ class Span(NamedTuple):
     lo: float
     hi: float
 
+    def later(self, by: float) -> "Span":
+        return Span(self.lo, self.hi + by)
+
 
 @dataclass(frozen=True)
 class Session:
@@ -162,6 +165,14 @@ class State:
         """Returns the state without the offers for this character's sessions but one."""
         kept = frozenset(each for each in self.offers if each.who != who or each.session == all_but)
         return replace(self, offers=kept)
+
+    def delayed(self, by: float) -> "State":
+        """Returns the state in which whatever a node does by itself may come later by this much."""
+        sessions = ((who, replace(each, since=each.since.later(by))) for who, each in self.sessions)
+        rooms = ((where, replace(each, since=each.since and each.since.later(by))) for where, each in self.rooms)
+        endings = frozenset(replace(each, latest=each.latest + by) for each in self.endings)
+        expected = tuple(each._replace(latest=each.latest + by) for each in self.expected)
+        return replace(self, sessions=tuple(sessions), rooms=tuple(rooms), endings=endings, expected=expected)
 
     def ended(self, who: str) -> "State":
         """Returns the state without its session; offers for it are void."""

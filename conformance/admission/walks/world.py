@@ -21,6 +21,7 @@ from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.walks.calls import Attached, Called, Records, Sockets
 from holdfast.conformance.admission.walks.commands import SIBLINGS
 from holdfast.conformance.admission.walks.meters import Meters
+from holdfast.conformance.admission.walks.pauses import stand_still
 from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.state import CAPACITIES, NOWHERE, OWNERS, PEOPLE, ROOMS
 from holdfast.conformance.admission.wire import Answer
@@ -53,10 +54,7 @@ class Notes:
 
 
 class AdmissionWorld:
-    """`nodes` are the target's; the model calls them n1, n2, …
-
-    With `done` nobody else uses the deployment until the walk has left it, which calls `done`.
-    """
+    """`nodes` are n1, n2, … of the model. With `done` the walk has the deployment to itself; it calls it at the end."""
 
     def __init__(
         self,
@@ -180,6 +178,7 @@ class AdmissionWorld:
             "suspend": self._suspend,
             "kill": self._kill,
             "restart": self._restart,
+            "pause": self._pause,
             "poll": self._poll,
             "sockets": self._sockets,
             "records": self._records,
@@ -333,6 +332,9 @@ class AdmissionWorld:
         self._down.discard(node)
         await self._meters.read([node])
         return Seen(back.lo, time.monotonic(), None, "ready")
+
+    async def _pause(self, command: Command) -> Seen:
+        return await stand_still(self._admission, self._node(command))
 
     async def _poll(self, command: Command) -> Seen:
         who = command.get("who")

@@ -4,7 +4,7 @@
 showed or granted, `below` the one before it, `above` one that is higher than all that were ever named.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from holdfast.check.walk.vocabulary import Command, Step
 from holdfast.conformance.lockd.walks.state import (
@@ -15,8 +15,10 @@ from holdfast.conformance.lockd.walks.state import (
     ENDPOINTS,
     FAR,
     GONE,
+    ISLAND,
     PEERS,
     PROBE,
+    RM,
     SPIES,
     STRANGER,
     WRITES,
@@ -24,6 +26,8 @@ from holdfast.conformance.lockd.walks.state import (
     State,
 )
 
+# What may be done to the process: it is killed, or told to stop, and started again.
+CRASH, STOP = "crash", "stop"
 LEASE_CALLS = ("acquire", "renew", "release")
 TERMS = ("below", "current", "above")
 STATES = ("commit", "rollback")
@@ -43,15 +47,15 @@ MALFORMED = {
 }
 
 
-def all_commands(state: State, *, kills: bool = False) -> Iterator[Command]:
+def all_commands(state: State, upsets: Collection[str] = ()) -> Iterator[Command]:
+    """Yields what may be drawn; `upsets` is what may be done to the process."""
     yield from _of_members()
     yield from _of_peers(state)
     yield from _of_leases()
     yield from _of_the_registry()
     yield from _of_transactions()
     yield from (Command.of(name) for name in ("exit", "return"))
-    if kills:
-        yield Command.of("crash")
+    yield from (Command.of(name) for name in upsets)
     yield from (Command.of("intrude", route=route) for route in SERVER_ROUTES)
     yield from (Command.of("malformed", call=call) for call in MALFORMED)
 
@@ -63,9 +67,13 @@ def all_openings() -> list[list[Command]]:
     entries = [Command.of("register", backend=backend, endpoint=at) for backend in BACKENDS for at in ENDPOINTS]
     elected = [Command.of("acquire", who=second, term="above"), Command.of("renew", who=second, term="current")]
     elsewhere = [Command.of("depose", who=first), *elected]
+    decided = [Command.of("register", backend=ISLAND, endpoint=RM)]
+    decided += [Command.of("decide", txn=txn, **{"as": STATES[0]}) for txn in (DECIDED[0], FAR)]
+    deposing = [Command.of("votes", who=first, on=False), Command.of("announce", who=first)]
     friendly = Command.of("votes", who=first, on=True)
     reported = [Command.of("depose", who=first), Command.of("report", who=first), friendly]
-    return [members, [*members, *entries[:2]], elsewhere, [*elsewhere, friendly], reported]
+    led = [elsewhere, [*elsewhere, friendly], [*decided, *elsewhere], reported]
+    return [members, [*members, *entries[:2]], deposing, *led]
 
 
 def _of_members() -> Iterator[Command]:
@@ -158,7 +166,7 @@ def ready(state: State, command: Command) -> bool:
             sense = state.here and not any(state.trouble(each) == GONE for each in state.others)
         case "return":
             sense = not state.here
-        case "crash":
+        case "crash" | "stop":
             # What it makes of a peer that says it leads, before it has looked at its own list, is open.
             sense = state.report is None
     return sense

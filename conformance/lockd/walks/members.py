@@ -16,7 +16,7 @@ from holdfast.conformance.lockd.walks.rules import (
 )
 from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed, Saying
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import NODE, SPIES, Member, Report, State
+from holdfast.conformance.lockd.walks.state import GONE, NODE, SPIES, Member, Report, State
 
 Branches = Iterator[Branch[State]]
 # A TTL goes over the wire in whole milliseconds.
@@ -58,21 +58,28 @@ def exit_(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     sight: Listed = seen.what
     at = span_of(seen)
     out = replace(state, here=False, lead=None, was=state.lead or 0, free=at).after(state, at, spans.lag)
-    told = all(sight.leaves.get(each) for each in state.others if each in SPIES)
-    peers = [each for each in state.others if each in SPIES]
+    rules = (
+        accepted(sight.answer, "TC-LEAVE-05"),
+        *_taking_leave(sight, state, seen, "TC-LEAVE-05"),
+        *_list(sight, out, "TC-LEAVE-05"),
+    )
+    yield Branch(rules, out)
+
+
+def _taking_leave(sight: Listed, state: State, seen: Seen, row: str) -> tuple[Rule, ...]:
+    """Everybody listed who can be reached is told, nobody else is, and a leader releases its lease there."""
+    peers = [each for each in state.others if each in SPIES and state.trouble(each) != GONE]
+    told = all(sight.leaves.get(each) for each in peers)
     # Somebody who has just announced itself may be no peer of the election yet, and one whose lease runs out during the
     # call may be told and then be no member any more.
     new = state.listed_by > seen.sent
     strangers = not new and any(sight.leaves.get(each) for each in SPIES if each not in state.others)
     released = state.lead is None or new or all(_released(sight, each, state.lead) for each in peers)
-    rules = (
-        accepted(sight.answer, "TC-LEAVE-05"),
-        rule("a marked leave at every member", told, "TC-LEAVE-05"),
+    return (
+        rule("a marked leave at every member", told, row),
         in_time("a release at every member", released, "TC-LEAVE-10"),
         rule("no leave at who is no member", not strangers, "TC-LEAVE-06"),
-        *_list(sight, out, "TC-LEAVE-05"),
     )
-    yield Branch(rules, out)
 
 
 def _released(sight: Listed, peer: str, term: int | None) -> bool:
@@ -84,7 +91,7 @@ def come_back(state: State, _command: Command, seen: Seen, spans: Spans) -> Bran
     """An explicit announce ends the pause. Whether a voter that was outside remembers a live lease is open."""
     sight: Listed = seen.what
     at = span_of(seen)
-    back = replace(state, here=True, lead=None, free=at, freed="leave").after(state, at, spans.lag)
+    back = replace(state, here=True, lead=None, free=at).after(state, at, spans.lag)
     rules = (accepted(sight.answer, "TC-LEAVE-04"), *_list(sight, back, "TC-LEAVE-04"))
     yield Branch(rules, back)
     if back.slot is not None:
@@ -100,10 +107,19 @@ def crash(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
     """
     sight: Listed = seen.what
     at = span_of(seen)
-    anew = replace(state, here=True, lead=None, was=0, slot=None, asked=("", 0), free=at, freed="crash", txns=())
+    anew = replace(state, here=True, lead=None, was=0, slot=None, asked=("", 0), free=at, txns=())
     anew = replace(anew, floor=0, voted=0, blocked=(0, 0.0), listed_by=at.hi + spans.lag, shaky=True)
     rules = (accepted(sight.answer, "TC-DATA-05"), *_list(sight, anew, "TC-DATA-05"))
     yield Branch(rules, replace(anew, settles=anew.listed_by, unsettled=True))
+
+
+def stop(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
+    """A node that is told to stop leaves first, whoever of its peers can't be reached; then it is started again."""
+    sight: Listed = seen.what
+    gone = in_time("the process ends", sight.ended, "TC-LEAVE-09")
+    left = _taking_leave(sight, state, seen, "TC-LEAVE-09") if state.here else ()
+    for branch in crash(state, command, seen, spans):
+        yield Branch((gone, *left, *branch.rules), branch.state)
 
 
 def intrude(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:

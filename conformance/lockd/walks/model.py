@@ -35,6 +35,7 @@ CALLS: Calls = {
     "exit": members.exit_,
     "return": members.come_back,
     "crash": members.crash,
+    "stop": members.stop,
     "intrude": members.intrude,
     "malformed": members.malformed,
     "votes": _peer,
@@ -57,10 +58,10 @@ CALLS: Calls = {
 
 @dataclass(frozen=True)
 class LockdModel:
-    """`kills`: the node may be killed and started again, and its store outlives it."""
+    """`upsets`: what may be done to the process of the node, whose store then outlives it."""
 
     spans: Spans
-    kills: bool = False
+    upsets: tuple[str, ...] = ()
 
     def timers(self, state: State) -> Iterator[Timer[State]]:
         return timers(state, self.spans)
@@ -77,7 +78,7 @@ class LockdModel:
         return ready(state, command)
 
     def commands(self, state: State) -> Iterable[Command]:
-        return all_commands(state, kills=self.kills)
+        return all_commands(state, self.upsets)
 
     def openings(self) -> Sequence[Sequence[Command]]:
         return all_openings()
@@ -100,7 +101,7 @@ class LockdModel:
         return kind(command)
 
     def goal(self) -> frozenset[Pair]:
-        return goal.pairs(kills=self.kills)
+        return goal.pairs(self.upsets)
 
     def describe(self, command: Command) -> str:
         return sentences.describe(command)

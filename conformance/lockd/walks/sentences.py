@@ -23,6 +23,7 @@ def describe(command: Command) -> str:
         "exit": lambda: "the node leaves its cluster",
         "return": lambda: "the node announces itself again",
         "crash": lambda: "the node is killed and started again",
+        "stop": lambda: "the node is told to stop and started again",
         "votes": lambda: f"{who} {'grants' if command.flag('on') else 'refuses'} votes from now on",
         "trouble": lambda: f"{who} {_TROUBLES[command.get('how')]}",
         "report": lambda: f"{who} begins to say that it leads",

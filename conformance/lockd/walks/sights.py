@@ -40,6 +40,8 @@ class Listed:
     leaves: Mapping[str, int] = field(default_factory=dict)
     # And in which terms it released its lease there.
     releases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    # Whether its process ended when it was told to stop.
+    ended: bool = True
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ class State:
 
     `was` is the term in which it led last: one whose lease has lapsed may be between two attempts to renew, and go on.
     `floor` is the highest term in which somebody has led, `voted` the highest of votes that came to nothing. `free` is
-    since when nobody holds the slot, `freed` what has freed it. `blocked` counts refusals, since a moment, that only
-    the node's own candidacies explain.
+    since when nobody holds the slot. `blocked` counts refusals, since a moment, that only the node's own candidacies
+    explain.
     """
 
     members: tuple[tuple[str, Member], ...] = ()
@@ -92,7 +92,6 @@ class State:
     # A peer that every candidacy asks, and the term that it goes on to report.
     asked: tuple[str, int] = ("", 0)
     free: Span = BEFORE
-    freed: str = ""
     floor: int = 0
     voted: int = 0
     # By when the present quorum is in force, and by when the present member list is.
@@ -172,7 +171,7 @@ class State:
         if self.slot is None:
             return self
         voted = self.voted if self.slot.led else max(self.voted, self.slot.term)
-        return replace(self, slot=None, free=at, freed="lease" if self.slot.led else "vote", voted=voted)
+        return replace(self, slot=None, free=at, voted=voted)
 
     def after(self, before: "State", at: Span, lag: float) -> "State":
         """Returns this state with the notes on its quorum, which was another before; the list changes with a lag."""

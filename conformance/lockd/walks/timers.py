@@ -13,9 +13,6 @@ from holdfast.check.walk.vocabulary import Timer
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import GONE, PROBE, Member, Report, Slot, Span, State
 
-# What frees the slot of a leader that steps down.
-LOSS = "loss"
-
 
 def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
     for who, member in state.members:
@@ -102,7 +99,7 @@ def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
         due = state.quorum and not state.unsettled and state.report is None
         yield Timer(
             f"{'the' if due else 'an'} election of the node",
-            f"election after a {state.freed}",
+            "election",
             state.free.lo,
             max(state.settles, state.free.hi) + spans.elected if due else math.inf,
             lambda _lo, _hi: [replace(state, lead=0, blocked=(0, 0.0))],
@@ -116,7 +113,7 @@ def _leadership(state: State, spans: Spans) -> Iterator[Timer[State]]:
             "step-down",
             0.0,
             state.settles + spans.stepped_down if due else math.inf,
-            lambda lo, hi: [replace(state, lead=None, was=state.lead or 0, free=Span(lo, hi), freed=LOSS)],
+            lambda lo, hi: [replace(state, lead=None, was=state.lead or 0, free=Span(lo, hi))],
             ("TC-STEP-03",),
             waited_for=due,
         )

@@ -12,7 +12,7 @@ from holdfast.conformance.lockd.ballot import Ballot
 from holdfast.conformance.lockd.spy import BROKEN, Call
 from holdfast.conformance.lockd.walks.looks import WRITE_ROUTES, Watcher, pair_of, seen_of
 from holdfast.conformance.lockd.walks.malformed import malformed_requests
-from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided
+from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Listed
 from holdfast.conformance.lockd.walks.stage import Stage
 from holdfast.conformance.lockd.walks.state import (
     APPLIED,
@@ -65,6 +65,7 @@ class LockdWorld(Watcher):
             "exit": self._exit,
             "return": self._return,
             "crash": self._crash,
+            "stop": self._stop,
             "intrude": self._intrude,
             "malformed": self._malformed,
             "votes": self._votes,
@@ -132,14 +133,14 @@ class LockdWorld(Watcher):
 
         if led:
             await self._at_most(released, self._lockd.T.handover_max, "the releases of the node")
+        return seen_of(answer, self._leaving(self._listed(answer), began))
+
+    def _leaving(self, listed: Listed, began: float) -> Listed:
+        """Returns the list with what spies got of a leave since then."""
         told = {who: self._got(who, began, self._is_own_leave) for who in SPIES}
         self._explain(*(call for calls in told.values() for call in calls))
-        sight = replace(
-            self._listed(answer),
-            leaves={who: len(calls) for who, calls in told.items()},
-            releases={who: tuple(call.term for call in self._got(who, began, _is_release)) for who in SPIES},
-        )
-        return seen_of(answer, sight)
+        releases = {who: tuple(call.term for call in self._got(who, began, _is_release)) for who in SPIES}
+        return replace(listed, leaves={who: len(calls) for who, calls in told.items()}, releases=releases)
 
     def _is_own_leave(self, call: Call) -> bool:
         header = self._lockd.dialect.guard_header
@@ -150,18 +151,31 @@ class LockdWorld(Watcher):
         return seen_of(answer, self._listed(answer))
 
     async def _crash(self, _command: Command) -> Seen:
-        """Kills the node and starts it again; then waits until it lists itself, which the next look will judge.
+        killed = await self._lockd.kill(self._stage.node)
+        answer = await self._begun_anew()
+        return replace(seen_of(answer, self._listed(answer)), sent=killed.lo)
+
+    async def _stop(self, _command: Command) -> Seen:
+        lockd, node, began = self._lockd, self._stage.node, time.monotonic()
+        status, _ = await lockd.term(node, lockd.T.never("exit_max"))
+        if status is None:
+            await lockd.kill(node)
+        left = self._leaving(Listed(Answer(0, {}, {}, "", began, began), ()), began)
+        answer = await self._begun_anew()
+        sight = replace(self._listed(answer), leaves=left.leaves, releases=left.releases, ended=status is not None)
+        return replace(seen_of(answer, sight), sent=began)
+
+    async def _begun_anew(self) -> Answer:
+        """Starts the node again and waits until it lists itself, which the model judges; returns the list.
 
         Voters that remember leases from before would be right to refuse its first terms, so spies forget them.
         """
         lockd, node = self._lockd, self._stage.node
-        began = await lockd.kill(node)
         for who in SPIES:
             self._forget(who)
         await lockd.restart(node)
         self._txns = {name: lockd.txn() for name in self._txns}
         self._term = 0
-
         answer = await lockd.call(wire.members(), node=node)
 
         async def listed() -> bool:
@@ -170,7 +184,7 @@ class LockdWorld(Watcher):
             return self._place(NODE) in answer.endpoints
 
         await self._at_most(listed, lockd.T.never("self_listed_max"), "the node to list itself")
-        return replace(seen_of(answer, self._listed(answer)), sent=began.lo)
+        return answer
 
     async def _intrude(self, command: Command) -> Seen:
         where, pair = self._place(STRANGER), (self._backends[ISLAND], self._place(RM))
