@@ -4,7 +4,7 @@ import resource
 import subprocess
 import sys
 
-from holdfast.check.acts import judged
+from holdfast.check.decisive import judged
 from holdfast.check.verifies import spec_of, verifies
 from holdfast.conformance.admission.client import Admission
 from holdfast.run.harness import Harness
