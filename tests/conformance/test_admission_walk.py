@@ -229,3 +229,44 @@ def test_the_peak_does_not_fall_below_the_deepest_line() -> None:
     )
     with pytest.raises(Broken, match="a peak of 1"):
         script.tell(Command.of("metrics"), scraped(sessions=1, waiting=1, peak=0))
+
+
+def test_a_promotion_that_waits_through_maintenance_is_due_anew_after_it() -> None:
+    script = Script()
+    script.admitted("a", "i1", 0)
+    script.connect("c", "i1", outcome="queued", position=0, depth=1)
+    script.tell(Command.of("maintain", where="i1", on=True), None)
+    script.tell(Command.of("leave", who="a", which="current"), left(0))
+    script.now += 3 * SPANS.promote_never
+    script.tell(Command.of("maintain", where="i1", on=False), None)
+    script.poll("c", "i1", state="queued", position=0, depth=1)
+    script.now += SPANS.promote_never
+    with pytest.raises(Broken) as found:
+        script.poll("c", "i1", state="queued", position=0, depth=1)
+    assert found.value.rows == ("AD-QUEUE-10",)
+
+
+def left(number: int) -> Called:
+    return Called(Answer(200, {}, {}, "", 0.0, 0.0), f"00000000-0000-4000-8000-{number:012}")
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "fields", "legal"),
+    [
+        ("without a character", 200, {"outcome": "failed", "reason": "NO_ACTIVE_CHARACTER"}, True),
+        ("without a character", 200, {"outcome": "failed", "reason": "INTERNAL_ERROR"}, False),
+        ("with altered credentials", 200, {"outcome": "success"}, False),
+        ("with half a body", 400, {}, True),
+        ("with half a body", 500, {}, False),
+    ],
+)
+def test_what_is_malformed_is_refused(call: str, status: int, fields: dict[str, Any], legal: bool) -> None:
+    script = Script()
+    answer = Answer(status, {}, fields, "", script.now, script.now + 0.01)
+    command = Command.of("malformed", who="a", where="i1", call=call)
+    if legal:
+        script.tell(command, Tried(answer))
+        return
+    with pytest.raises(Broken) as found:
+        script.tell(command, Tried(answer))
+    assert found.value.rows == ("AD-ADMIT-06",)

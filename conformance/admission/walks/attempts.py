@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from holdfast.check.walk.vocabulary import Branch, Rule
 from holdfast.conformance.admission.values import UUID
 from holdfast.conformance.admission.walks import counters, events
+from holdfast.conformance.admission.walks.malformed import MALFORMED, STRANGE
 from holdfast.conformance.admission.walks.rules import (
     COUNTS,
     FREE,
@@ -39,7 +40,7 @@ from holdfast.conformance.admission.walks.state import (
     Session,
     State,
 )
-from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.admission.wire import REASONS, Answer
 
 Branches = Iterator[Branch[State]]
 
@@ -262,3 +263,41 @@ class Attempt(Step):
             ),
             after,
         )
+
+
+@dataclass(frozen=True)
+class Malformed(Step):
+    """An attempt that lacks what it needs changes nothing, but may use up a failure of whoever it shows to be."""
+
+    @property
+    def answer(self) -> Answer:
+        answer: Answer = self.seen.what.answer
+        return answer
+
+    def branches(self) -> Branches:
+        for branch in self._branches():
+            yield Branch(branch.rules, self._noted(branch.state))
+
+    def _branches(self) -> Branches:
+        user, reason = OWNERS[self.who], MALFORMED[self.command.get("call")]
+        counting = FREE if reason == STRANGE else OPEN_TO_READING
+        yield from refused(self.state, user, self.seen, self.spans, (self._said(reason),), counting)
+        locked = self.state.locked(user)
+        if locked is not None and reason != STRANGE:
+            yield throttled(self.state, locked, self.seen, self.spans)
+
+    def _said(self, reason: str) -> Rule:
+        answer = self.answer
+        if reason:
+            return refusal(answer, reason, "AD-ADMIT-06")
+        coded = answer.outcome == "failed" and answer.reason in REASONS
+        held = answer.status < 500 and (coded or answer.status >= 400)
+        return rule("failed with a code of the table, or 400", held, "AD-ADMIT-06")
+
+    def _noted(self, state: State) -> State:
+        """Whether such an attempt is noted under the character that it names, or counted, is open."""
+        by = self.seen.received + self.spans.prompt_never
+        if self.spans.logged:
+            lines = events.lines_of(self.who, self.answer, token=False)
+            state = events.expecting(state, *lines, by=by, due=False)
+        return counters.of_malformed(state, self.answer, by) if self.spans.counted else state

@@ -173,7 +173,8 @@ class Call(Step):
             case "drain":
                 changed = replace(room, draining=on)
             case "maintain":
-                changed = replace(room, closed=on)
+                # Whether an instance in maintenance promotes is open: what has waited through it is due anew after it.
+                changed = replace(room, closed=on, since=None)
             case _:
                 changed = replace(room, capacity=self.command.number("capacity"))
         yield Branch((), self.state.with_room(self.where, changed).settled(self.at))

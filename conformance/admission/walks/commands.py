@@ -7,6 +7,7 @@ them: `current` is the last one that it was told, `previous` the one before, `un
 from collections.abc import Collection, Iterator
 
 from holdfast.check.walk.vocabulary import Command, Step, Value
+from holdfast.conformance.admission.walks.malformed import MALFORMED
 from holdfast.conformance.admission.walks.state import NOWHERE, OPEN, OWNERS, PEOPLE, ROOMS, State
 
 CONNECT = "connect"
@@ -60,6 +61,7 @@ def _attempts(who: str, node: str) -> Iterator[Command]:
         more += [{"build": "old", "replace": "offer"}]
         yield from (Command.of(CONNECT, who=who, where=where, node=node, **each) for each in more)
     yield Command.of(CONNECT, who=who, where=NOWHERE, node=node)
+    yield from (Command.of("malformed", who=who, where=ROOMS[0], call=call, node=node) for call in MALFORMED)
 
 
 def _of_a_session(who: str, node: str) -> Iterator[Command]:
@@ -163,11 +165,13 @@ def _attempt_is_decided(state: State, command: Command) -> bool:
 
 def _spares_the_user(state: State, command: Command, limit: int) -> bool:
     """Leaves the last failure to `lock`: a user who is locked by accident can do nothing for the rest of a walk."""
-    if command.name != CONNECT:
+    if command.name not in (CONNECT, "malformed"):
         return True
     user = command.get("by") or OWNERS[command.get("who")]
     if state.locked(user) is not None:
         return True
+    if command.name == "malformed":
+        return len(state.failed(user)) < limit - 1
     where, who = command.get("where"), command.get("who")
     wrong = any(command.get(name) for name in ("build", "by", "token", "replace"))
     barred = who in state.suspended or state.session(who) is not None

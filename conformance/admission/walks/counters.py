@@ -58,6 +58,12 @@ def of_attempt(state: State, tried: Tried, by: float) -> State:
     return expecting(after, (RESUMED, "", ""), by=by) if token else after
 
 
+def of_malformed(state: State, answer: Answer, by: float) -> State:
+    """Returns the state after an attempt that lacks what it needs: whether it is counted as one is open."""
+    lines = [(ATTEMPTS, "", _outcome(answer)), *([(BLOCKED, "", "")] if answer.status == 429 else [])]
+    return expecting(state, *lines, by=by, due=False)
+
+
 def _outcome(answer: Answer) -> str:
     return "throttled" if answer.status == 429 else str(answer.outcome)
 

@@ -59,6 +59,11 @@ def of_attempt(before: State, after: State, who: str, tried: Tried, by: float) -
     return state
 
 
+def lines_of(who: str, answer: Answer, *, token: bool) -> tuple[Line, Line]:
+    """Returns the lines of an attempt and of its outcome."""
+    return (ATTEMPT, who, ""), _outcome(who, answer, token=token)
+
+
 def _outcome(who: str, answer: Answer, *, token: bool) -> Line:
     if answer.outcome == "success":
         return (RESUMED if token else ADMITTED), who, ""

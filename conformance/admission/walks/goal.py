@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from holdfast.check.walk.vocabulary import NO_NODE, Pair
 from holdfast.conformance.admission.walks.commands import KILL
+from holdfast.conformance.admission.walks.malformed import MALFORMED
 
 LIVE = ("new", "promoted", "open", "silent")
 INSIDE = (*LIVE, "grace")
@@ -48,6 +49,7 @@ def _attempts() -> Iterator[tuple[str, str]]:
     for each in ANYBODY:
         yield from ((each, what) for what in ("connect with old build", "connect nowhere", *STRANGERS))
     yield from ((each, "connect with old build with offer") for each in INSIDE)
+    yield from ((each, f"malformed {call}") for each in (*ANYBODY, "locked") for call in MALFORMED)
     for mark in ("locked", "suspended"):
         yield from ((mark, what) for what in (*MARKED, OFFER, *VOID_OFFERS, "connect with old build with offer"))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from holdfast.check.walk.vocabulary import Branch, Command, Pair, Seen, Step, Timer
 from holdfast.conformance.admission.walks import goal, sentences
-from holdfast.conformance.admission.walks.attempts import Attempt
+from holdfast.conformance.admission.walks.attempts import Attempt, Malformed
 from holdfast.conformance.admission.walks.calls import Call
 from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_openings, all_races, ready
 from holdfast.conformance.admission.walks.merging import merged
@@ -43,6 +43,8 @@ class AdmissionModel:
             return [Branch((undecided,), state)]
         if command.name == CONNECT:
             return Attempt(state, command, seen, self.spans).branches()
+        if command.name == "malformed":
+            return Malformed(state, command, seen, self.spans).branches()
         if command.name == "lock":
             return self._failing(state, command, seen)
         return Call(state, command, seen, self.spans).branches()

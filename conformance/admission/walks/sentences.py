@@ -11,6 +11,7 @@ def describe(command: Command) -> str:
     said: dict[str, Callable[[], str]] = {
         "connect": lambda: f"{who} connects to {where}{_with(command)}{through}",
         "lock": lambda: f"{who} fails to connect to {where} until its user is locked",
+        "malformed": lambda: f"{who} attempts to connect to {where} {command.get('call')}{through}",
         "leave": lambda: f"{_by(command)}{who} leaves its {_which(command)}session{through}",
         "attach": lambda: f"{who} attaches a socket to its {_which(command)}session{through}",
         "unqueue": lambda: f"{_by(command)}{who} leaves the line of {where}{through}",

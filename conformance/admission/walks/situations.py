@@ -15,6 +15,7 @@ def kind(command: Command) -> str:
     words += ["as a stranger"] if command.get("by") else []
     words += [NOWHERE] if command.get("where") == NOWHERE else []
     words += [command.get("which")] if command.get("which") == "previous" else []
+    words += [command.get("call")] if command.get("call") else []
     words += ["on" if command.flag("on") else "off"] if command.name in NAMES else []
     return " ".join(words)
 
@@ -27,6 +28,8 @@ def situation(state: State, command: Command) -> str:
         return "a socket there" if any(each.mode == OPEN for _, each in state.sessions) else "no socket"
     if command.name == "lock":
         return "any"
+    if command.name == "malformed":
+        return "locked" if state.locked(OWNERS[who]) is not None else person(state, who)
     return _attempt(state, command) if command.name == "connect" else person(state, who)
 
 

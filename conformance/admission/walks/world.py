@@ -9,7 +9,6 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
 from holdfast.check.finding import Inconclusive
 from holdfast.check.walk.vocabulary import NO_NODE, Command, Seen
@@ -20,37 +19,15 @@ from holdfast.conformance.admission.keys import Keys
 from holdfast.conformance.admission.sockets import Socket
 from holdfast.conformance.admission.walks.calls import Attached, Called, Records, Sockets
 from holdfast.conformance.admission.walks.commands import SIBLINGS
+from holdfast.conformance.admission.walks.malformed import attempt_malformed
 from holdfast.conformance.admission.walks.meters import Meters
+from holdfast.conformance.admission.walks.notes import Notes, named_among
 from holdfast.conformance.admission.walks.pauses import stand_still
 from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.state import CAPACITIES, NOWHERE, OWNERS, PEOPLE, ROOMS
 from holdfast.conformance.admission.wire import Answer
 
 NEEDS_A_SOCKET = frozenset({"drop", "close", "mute", "beat"})
-
-
-@dataclass
-class Notes:
-    """What one client was told so far, oldest first, and its sockets."""
-
-    sessions: list[str] = field(default_factory=list)
-    tokens: list[str] = field(default_factory=list)
-    offers: list[str] = field(default_factory=list)
-    socket: Socket | None = None
-    # Sockets that were superseded, and since when.
-    superseded: list[tuple[float, Socket]] = field(default_factory=list)
-    socket_node: str = ""
-    node: str = ""
-    where: str = ""
-
-    def told(self, answer: Answer, where: str) -> None:
-        if answer.session_id:
-            self.where = where
-        for value, known in ((answer.session_id, self.sessions), (answer.token, self.tokens)):
-            if value and value not in known:
-                known.append(value)
-        if answer.offer:
-            self.offers.append(answer.offer)
 
 
 class AdmissionWorld:
@@ -135,10 +112,10 @@ class AdmissionWorld:
         return not named or bool(self._offer(who, named))
 
     def _token(self, who: str, named: str) -> str:
-        return _named(named, self._notes[who].tokens, self._notes[SIBLINGS[who]].tokens if who in SIBLINGS else [])
+        return named_among(named, self._notes[who].tokens, self._notes[SIBLINGS[who]].tokens if who in SIBLINGS else [])
 
     def _offer(self, who: str, named: str) -> str:
-        return _named(named, self._notes[who].offers, self._notes[SIBLINGS[who]].offers if who in SIBLINGS else [])
+        return named_among(named, self._notes[who].offers, self._notes[SIBLINGS[who]].offers if who in SIBLINGS else [])
 
     def relation(self, command: Command) -> str:
         node, notes = command.get("node"), self._notes.get(command.get("who"))
@@ -164,6 +141,7 @@ class AdmissionWorld:
         performers: Mapping[str, Callable[[Command], Awaitable[Seen]]] = {
             "connect": self._connect,
             "lock": self._lock,
+            "malformed": self._malformed,
             "leave": self._leave,
             "unqueue": self._unqueue,
             "cancel": self._cancel,
@@ -218,6 +196,11 @@ class AdmissionWorld:
                 break
         text = ", ".join(each.text for each in tries)
         return Seen(tries[0].sent, tries[-1].received, tuple(tries), text)
+
+    async def _malformed(self, command: Command) -> Seen:
+        room, person = self._rooms[command.get("where")], self._people[command.get("who")]
+        answer = await attempt_malformed(command.get("call"), room, person, self._node(command))
+        return _seen(answer, Tried(answer))
 
     async def _leave(self, command: Command) -> Seen:
         who = command.get("who")
@@ -379,19 +362,6 @@ class AdmissionWorld:
         text = f"markers of {', '.join(who for who, each in marked.items() if each) or 'nobody'}; "
         text += "; ".join(f"{where}: {counted[where]} inside, line {', '.join(lined[where]) or '-'}" for where in ROOMS)
         return Seen(sent, time.monotonic(), Records(marked, lined, counted), text)
-
-
-def _named(named: str, mine: list[str], siblings: list[str]) -> str:
-    match named:
-        case "current" | "offer":
-            return mine[-1] if mine else ""
-        case "previous":
-            return mine[-2] if len(mine) > 1 else ""
-        case "of sibling":
-            return siblings[-1] if siblings else ""
-        case "unknown":
-            return str(uuid.uuid4())
-    return ""
 
 
 def _seen(answer: Answer, what: object) -> Seen:
