@@ -4,11 +4,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.reference.admission.mutants.table import draw
+from holdfast.reference.admission.mutants.table import draw, equivalents
 from holdfast.reference.shared.drawn.draw import shuffled
 from tests.product.running import holdfast
 
 DRAW = draw()
+EQUIVALENT = equivalents(DRAW)
 
 
 def drawn(function: str, says: str) -> str:
@@ -17,12 +18,14 @@ def drawn(function: str, says: str) -> str:
 
 
 def first_of_a_seed(function: str, says: str) -> int:
-    """Returns a seed whose first mutant makes this change."""
+    """Returns a seed whose first mutant makes this change, and whose second is not argued to be none."""
     for seed in count(1):
         stratum = shuffled(DRAW.scope.strata, str(seed))[0]
         first = DRAW.mutant(seed, 1) if stratum == function.partition(".")[0] else None
         if first and (first.function.name, first.edit.says) == (function, says):
-            return seed
+            second = DRAW.mutant(seed, 2)
+            if second and not EQUIVALENT.argument_for(second):
+                return seed
     raise AssertionError
 
 
