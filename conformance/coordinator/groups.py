@@ -182,8 +182,9 @@ class Groups:
     async def reader(self, job: Job) -> str:
         """Returns the id of the node that reads the job now; "" if there is none yet.
 
-        That is reader(J) of the catalogue. Of several consumers it is the one that was given something last, on either stream. So after a change of owner
-        something is published first (`jobs.have_reader`). Where no owner has changed, `ever_read` says it exactly.
+        That is reader(J) of the catalogue. Of several consumers it is the one that was given something last, on either
+        stream. So after a change of owner something is published first (`jobs.have_reader`). Where no owner has
+        changed, `ever_read` says it exactly.
         """
         consumers = [each for group in await self.of_job(job) for each in await self.consumers(group)]
         if not consumers:
