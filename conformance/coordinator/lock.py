@@ -175,6 +175,7 @@ class Hold:
         self._lock = lock
         self._base = base
         self._lost = ""
+        self._over = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
@@ -189,8 +190,9 @@ class Hold:
         return round(self._base.T.lease / _MILLISECOND)
 
     async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(self._base.T.lease / _RENEWALS)
+        while not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), self._base.T.lease / _RENEWALS)
             try:
                 seen = await self._lock.value()
                 if seen != self.value:
@@ -209,8 +211,8 @@ class Hold:
 
     async def let_go(self) -> str:
         """Lets L go without a judgement; returns the value that was there."""
+        self._over.set()
         if self._renewing:
-            self._renewing.cancel()
             await asyncio.gather(self._renewing, return_exceptions=True)
         seen = self._lost or await self._lock.value()
         asked = self._base.T.now()
