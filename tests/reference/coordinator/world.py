@@ -37,6 +37,10 @@ LOCK = "orchestrix:coordinator:leader"
 BEATS = "orchestrix.coordinator.heartbeat"
 HANDOFF = "orchestrix.job.handoff"
 ASSIGNED = "orchestrix.job.assigned"
+_SENT_AND_READ = """
+redis.call('XADD', KEYS[1], '*', 'data', ARGV[2])
+redis.call('XREADGROUP', 'GROUP', 'owner', ARGV[1], 'STREAMS', KEYS[1], '>')
+"""
 Payload = dict[str, Any]
 
 
@@ -122,6 +126,18 @@ class World(shared.World):
     async def say(self, job: str, *messages: str) -> None:
         for message in messages:
             await self.send(f"orchestrix.job.{job}.logs", {"jobId": job, "level": "Warning", "message": message})
+
+    async def hold(self, job: str, owner: str, message: str) -> None:
+        """Sends a line that is given to the owner in the same moment, as if it had read it and not come any further."""
+        stream = f"orchestrix.job.{job}.logs"
+
+        async def is_read() -> bool:  # the store names the owner before it has made its group
+            groups = await self.redis("XINFO", "GROUPS", stream)
+            return isinstance(groups, list) and bool(groups)
+
+        await until(is_read)
+        line = json.dumps({"jobId": job, "level": "Warning", "message": message})
+        await self.redis("EVAL", _SENT_AND_READ, 1, stream, owner, line)
 
     async def beat(self, node: str, jobs: int = 0, status: str = "Active") -> None:
         await self.send(
