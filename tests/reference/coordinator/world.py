@@ -205,6 +205,16 @@ class World(shared.World):
 
         return str(await until(found))
 
+    async def taken(self, job: str) -> str:
+        """Waits until the owner of a job knows that it owns it, which the store does first, and returns the owner."""
+        owner = await self.owned(job)
+
+        async def knows() -> bool:
+            return any(each["jobId"] == job for each in self.said(int(owner[1:]), "job.owned"))
+
+        await until(knows)
+        return owner
+
     async def handed_off(self, job: str, times: int = 1) -> list[Payload]:
         """Waits until a job was offered so often, and returns the offers."""
 
