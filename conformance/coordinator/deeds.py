@@ -27,6 +27,9 @@ _SCRIPTS = ("EVAL", "EVALSHA", "FCALL")
 _READS = ("XREADGROUP", "XREAD", "XAUTOCLAIM", "XCLAIM")
 # Commands by which a queue may lose entries.
 _TRIMS = ("MAXLEN", "MINID")
+# Words of SET that set an expiry, and commands that do.
+_EXPIRIES = frozenset({"EX", "PX", "EXAT", "PXAT"})
+_EXPIRES = frozenset({"EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT"})
 _MOST_SHOWN = 5
 # Characters of a word that the tap surely keeps.
 _KEPT = 500
@@ -51,14 +54,21 @@ class Deeds:
     def writers(self, entry: Entry) -> set[str]:
         """Returns the nodes that may have written an entry; none where it was written past the tap, as by the suite."""
         around = [each for each in self.tap.commands(since=_before(entry.at), until=entry.at) if _spans(each, entry.at)]
-        exact = {each.node for each in around if _answers(each.reply, entry.id) and _writes(each)}
+        exact = {each.node for each in around if self._wrote(each, entry)}
         if exact:
             return exact
         scripts = [each for each in around if each.name in _SCRIPTS]
-        for fits in (_carries, _names_both, _names_channel):
+        for fits in (_carries, _may_name):
             if narrowed := {each.node for each in scripts if fits(each, entry)}:
                 return narrowed
         return {each.node for each in scripts}
+
+    def _wrote(self, command: Command, entry: Entry) -> bool:
+        """Whether the answer of a command shows that it wrote the entry; other streams may have the same id."""
+        if not _answers(command.reply, entry.id):
+            return False
+        commands = self.transaction_of(command) if command.name == "EXEC" else [command]
+        return any(each.name == "XADD" and str(each.words[1]) == entry.channel for each in commands)
 
     def all_from(self, entries: Iterable[Entry], nodes: Iterable[str], why: str) -> None:
         """Judges that each of these entries comes from one of these nodes."""
@@ -81,6 +91,17 @@ class Deeds:
     def claims(self, *, since: Moment | None = None, until: Moment | None = None) -> list[Command]:
         """Returns the commands that may have taken the lock: SET and SETNX on it, and scripts that name it."""
         return self.tap.commands("SET", "SETNX", *_SCRIPTS, key=self._names.lock, since=since, until=until)
+
+    def claims_that_succeeded(self) -> list[Command]:
+        """Returns the commands that took the lock, as their answers say, oldest first."""
+        return [each for each in self.claims() if _took(each)]
+
+    def transaction_of(self, command: Command) -> list[Command]:
+        """Returns the commands of the same transaction; none for a command outside of one."""
+        if command.transaction is None:
+            return []
+        mine = (command.node, command.connection, command.transaction)
+        return [each for each in self.tap.commands() if (each.node, each.connection, each.transaction) == mine]
 
     def claimant(self, value: str, *, until: Moment | None = None) -> str:
         """Returns the node whose successful claim put this value into the lock; "" where the tap does not show it."""
@@ -127,16 +148,14 @@ class Deeds:
 
 def _carries(script: Command, entry: Entry) -> bool:
     """Whether the entry's own text is among the words of the script; the tap keeps the beginning of a long one."""
-    data = entry.message.said
-    return any(str(word)[:_KEPT] == data[:_KEPT] for word in script.words[1:])
+    data = entry.message.said[:_KEPT]
+    return any(str(word)[:_KEPT] == data for word in script.words[1:])
 
 
-def _names_both(script: Command, entry: Entry) -> bool:
-    return _names_channel(script, entry) and any(entry.message.job_id in str(word) for word in script.words[1:])
-
-
-def _names_channel(script: Command, entry: Entry) -> bool:
-    return entry.channel in script.words
+def _may_name(script: Command, entry: Entry) -> bool:
+    """Whether the script names the channel, as far as the tap has kept its words."""
+    words = [str(word) for word in script.words[1:]]
+    return any(entry.channel in word or len(word) > _KEPT for word in words)
 
 
 def _before(moment: Moment) -> Moment:
@@ -150,10 +169,6 @@ def _spans(command: Command, moment: Moment) -> bool:
     return command.at <= moment.hi and ended >= moment.lo
 
 
-def _writes(command: Command) -> bool:
-    return command.name in ("XADD", "EXEC", *_SCRIPTS)
-
-
 def _answers(reply: Any, entry_id: str) -> bool:
     if isinstance(reply, list):
         return any(_answers(each, entry_id) for each in reply)
@@ -165,3 +180,13 @@ def _took(command: Command) -> bool:
     if isinstance(command.reply, dict):
         return False
     return command.reply not in (None, 0, "0", "")
+
+
+def takes_in_one_step(claim: Command, transaction: Sequence[Command]) -> bool:
+    """Whether a claim sets value and expiry at once: SET with NX and an expiry, a script, or one transaction."""
+    if claim.name in _SCRIPTS:
+        return True
+    words = {str(word).upper() for word in claim.words[3:]}
+    if claim.name == "SET" and "NX" in words and words & _EXPIRIES:
+        return True
+    return any(each.name in _EXPIRES for each in transaction)

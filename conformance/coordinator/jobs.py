@@ -5,7 +5,10 @@
 arrange: what does not come leaves the row under test undecided, and names the row that judges it.
 """
 
-from collections.abc import Iterable, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from holdfast.check.finding import ArrangementFailed
@@ -70,18 +73,42 @@ class Jobs:
     async def enqueue(
         self, count: int = 1, *, queue: str = "", due: Moment | None = None, times_out: float = 0.0
     ) -> list[Job]:
-        """Gives the cluster so many pending jobs; returns them. Their history ids are not known yet (`dispatched`).
+        """Gives the cluster so many pending jobs of one queue, a new one unless it is given; returns them.
 
-        Without `due` they are due now; `times_out` is the job's own timeout in seconds, 0 for none.
+        Their history ids are not known yet (`dispatched` tells). Without `due` they are due now; `times_out` is their
+        own timeout in seconds, 0 for none.
         """
-        due_ms = await self._ms(due)
-        made = [Job(queue=queue or self.new_queue(), history_id="") for _ in range(count)]
+        due_ms, queue = await self._ms(due), queue or self.new_queue()
+        made = [Job(queue=queue, history_id="") for _ in range(count)]
         hooks = await self._hooks()
         for job in made:
             await hooks.stimulus(
                 "enqueue", job_id=job.id, queue=job.queue, due_ms=due_ms, timeout_ms=round(times_out * 1000)
             )
         return made
+
+    @asynccontextmanager
+    async def steadily(self, gap: float) -> AsyncIterator[list[Job]]:
+        """Enqueues a job every `gap` seconds during the block, all on one queue of the check's own.
+
+        Gives the list to which they are added; it is complete after the block.
+        """
+        over, given, queue = asyncio.Event(), list[Job](), self.new_queue()
+
+        async def enqueue_on() -> None:
+            began = self._base.T.now()
+            while not over.is_set():
+                given.extend(await self.enqueue(queue=queue))
+                left = began.hi + len(given) * gap - self._base.T.now().hi
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), max(left, 0.0))
+
+        enqueueing = self._base.beside(enqueue_on())
+        try:
+            yield given
+        finally:
+            over.set()
+        await enqueueing
 
     async def schedule(self, period: float, *, first: Moment | None = None, queue: str = "") -> str:
         """Adds a schedule with this period, first due then (now, if nothing is given); returns its queue."""

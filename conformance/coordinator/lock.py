@@ -151,14 +151,19 @@ class Lock:
         Raises Inconclusive at its end if the value ran out for lack of renewal; that another one took its place is a
         finding.
         """
-        hold = Hold(self, self._base, f"{_HELD}:{new_id()}")
-        await hold.begin()
+        hold = await self.hold()
         try:
             yield hold
         except BaseException:
             await hold.let_go()
             raise
         await hold.release()
+
+    async def hold(self) -> "Hold":
+        """Begins to hold L, until it is released or the check ends."""
+        hold = Hold(self, self._base, f"{_HELD}:{new_id()}")
+        await hold.begin()
+        return hold
 
     async def nobody_leads(self) -> None:
         """Waits until no node can take itself for the leader any more, once the harness has its value in L."""
