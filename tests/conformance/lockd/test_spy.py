@@ -1,5 +1,6 @@
 import asyncio
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -199,7 +200,10 @@ def test_waiting_for_a_call_ends_with_it_or_with_a_finding(tmp_path: Path) -> No
         assert call.method == "GET"
         await asking
         with pytest.raises(Finding):
-            await spy.receives(wire.RENEW, "handover_max")
+            for _ in range(9):
+                with suppress(Inconclusive):  # a machine with other work may make the spy itself late
+                    await spy.receives(wire.RENEW, "handover_max")
+                    break
 
     with_driver(tmp_path, check)
 

@@ -121,9 +121,8 @@ async def test_what_a_former_owner_left_pending_is_lost_when_nobody_looks() -> N
     async with world(2, VIOLATE="CO-FAIL-03/2") as w:
         job = await w.inject()
         owner = await w.owned(job)
+        await w.hold(job, owner, "in hand")
         w.kill_node(int(owner[1:]))
-        await w.say(job, "in hand")
-        await w.redis("XREADGROUP", "GROUP", "owner", owner, "STREAMS", f"orchestrix.job.{job}.logs", ">")
         await w.say(job, "later")
         await w.logged(job, "later")
 

@@ -11,7 +11,7 @@ from tests.reference.coordinator.world import HANDOFF, LOCK, until, world
 @pytest.mark.parametrize("fault", ["refuse", "stall"])
 async def test_a_node_that_can_not_reach_redis_is_gone_when_its_hard_limit_is_over(fault: str) -> None:
     async with world(1, linked=0, CO_HARD_TIMEOUT_MS="2000") as w:
-        await w.owned(await w.inject())
+        await w.taken(await w.inject())
         await getattr(w.link, fault)()
         w.signal(0, signal.SIGTERM)
         assert await w.ended(0) == 3
@@ -33,7 +33,7 @@ async def test_a_leader_that_was_cut_off_leads_no_more_when_it_is_back() -> None
 async def test_the_jobs_of_a_node_that_was_cut_off_are_another_ones_and_complete() -> None:
     async with world(2, linked=1) as w:
         jobs = [await w.inject() for _ in range(8)]
-        await asyncio.gather(*(w.owned(job) for job in jobs))
+        await asyncio.gather(*(w.taken(job) for job in jobs))
         lost = await w.jobs_of("n1")
         await w.link.refuse()
         for job in lost:
@@ -55,7 +55,7 @@ async def test_the_jobs_of_a_node_that_was_cut_off_are_another_ones_and_complete
 async def test_an_interruption_that_is_shorter_than_the_timeout_moves_no_job() -> None:
     async with world(2, linked=1, CO_DEAD_NODE_MS="6000") as w:
         jobs = [await w.inject() for _ in range(8)]
-        await asyncio.gather(*(w.owned(job) for job in jobs))
+        await asyncio.gather(*(w.taken(job) for job in jobs))
         await w.link.cut()
         await w.link.heal()
         for job in jobs:

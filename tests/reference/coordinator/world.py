@@ -37,6 +37,10 @@ LOCK = "orchestrix:coordinator:leader"
 BEATS = "orchestrix.coordinator.heartbeat"
 HANDOFF = "orchestrix.job.handoff"
 ASSIGNED = "orchestrix.job.assigned"
+_SENT_AND_READ = """
+redis.call('XADD', KEYS[1], '*', 'data', ARGV[2])
+redis.call('XREADGROUP', 'GROUP', 'owner', ARGV[1], 'STREAMS', KEYS[1], '>')
+"""
 Payload = dict[str, Any]
 
 
@@ -123,6 +127,18 @@ class World(shared.World):
         for message in messages:
             await self.send(f"orchestrix.job.{job}.logs", {"jobId": job, "level": "Warning", "message": message})
 
+    async def hold(self, job: str, owner: str, message: str) -> None:
+        """Sends a line that is given to the owner in the same moment, as if it had read it and not come any further."""
+        stream = f"orchestrix.job.{job}.logs"
+
+        async def is_read() -> bool:  # the store names the owner before it has made its group
+            groups = await self.redis("XINFO", "GROUPS", stream)
+            return isinstance(groups, list) and bool(groups)
+
+        await until(is_read)
+        line = json.dumps({"jobId": job, "level": "Warning", "message": message})
+        await self.redis("EVAL", _SENT_AND_READ, 1, stream, owner, line)
+
     async def beat(self, node: str, jobs: int = 0, status: str = "Active") -> None:
         await self.send(
             BEATS, {"nodeId": node, "jobCount": jobs, "status": status, "timestamp": "2020-01-01T00:00:00Z"}
@@ -188,6 +204,16 @@ class World(shared.World):
             return owner if owner and by in ("", owner) else ""
 
         return str(await until(found))
+
+    async def taken(self, job: str) -> str:
+        """Waits until the owner of a job knows that it owns it, which the store does first, and returns the owner."""
+        owner = await self.owned(job)
+
+        async def knows() -> bool:
+            return any(each["jobId"] == job for each in self.said(int(owner[1:]), "job.owned"))
+
+        await until(knows)
+        return owner
 
     async def handed_off(self, job: str, times: int = 1) -> list[Payload]:
         """Waits until a job was offered so often, and returns the offers."""
