@@ -9,9 +9,9 @@ A check asks for `cluster: Cluster` (`client`), often for `T: SpecTime`, and whe
 - `cluster.bus`: channels. `publish`, `publish_all` (MULTI), `publish_text`, `entries`, `all_entries`, `length`.
 - `cluster.lock`: L. `sample`, `watch`, `taken`, `led`, `just_renewed`, `steal`, `free`, `held()`, `nobody_leads`.
 - `cluster.beats`: heartbeats. `all`, `of`, `last`, `next`, `counts`, `add_up`, `shows`, `busiest`, `one_leads`.
-- `cluster.jobs`: `inject`, `inject_at`, `enqueue`, `steadily`, `dispatched`, `schedule`, `cancel`; arranged: `running`,
-  `owned` (by a lone node), `at_least` (by a node beside others), `have_reader` (after a change of owner), `by_reader`,
-  `of_node`.
+- `cluster.jobs`: `inject`, `inject_at`, `enqueue`, `steadily`, `dispatched`, `all_dispatched`, `schedule`, `cancel`;
+  arranged: `running`, `owned` (by a lone node), `at_least` (by a node beside others), `have_reader` (after a change of
+  owner), `by_reader`, `of_node`.
 - `cluster.worker`: our worker. `status`, `runs`, `completes`, numbered `logs`, `flow`, `spread`, `beat`; `published`.
 - `cluster.groups`: XINFO. `of`, `the_one`, `done`, `undone`, `reader`, `has_reader`, `ever_read`, `deliver` (as a dead
   reader).

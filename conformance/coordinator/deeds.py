@@ -10,7 +10,7 @@ allowed to: so look at many entries, not at one. A conclusion from silence needs
 `of_nobody_else` asks for.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from holdfast.check.context import Context
@@ -112,6 +112,14 @@ class Deeds:
     def reads(self, queue: str, *, node: str | None = None, since: Moment | None = None) -> list[Command]:
         """Returns the commands by which nodes read a queue, scripts that name it included."""
         return self.tap.commands(*_READS, *_SCRIPTS, key=queue, node=node, since=since)
+
+    def given(self, topic: str, node: str) -> Callable[[Entry], bool]:
+        """Returns what says whether a node has been given an entry of a topic: by a read, or as a subscriber."""
+        replies = " ".join(str(each.reply) for each in self.reads(topic, node=node))
+        pushed = [str(each.words[-1]) for each in self.tap.pushes(topic, node=node)]
+        return lambda entry: (
+            (bool(entry.id) and entry.id in replies) or entry.message.said[:_KEPT] in (text[:_KEPT] for text in pushed)
+        )
 
     def acknowledges(self, queue: str, *, node: str | None = None, since: Moment | None = None) -> list[Command]:
         return self.tap.commands("XACK", *_SCRIPTS, key=queue, node=node, since=since)

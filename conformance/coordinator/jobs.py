@@ -140,6 +140,25 @@ class Jobs:
                 )
         return Job(job.id, entry.message.history_id, job.queue), entry
 
+    async def all_dispatched(self, jobs: Sequence[Job], bound: str, *, since: Moment, owner: str = "") -> list[Entry]:
+        """Waits until each of these jobs of one queue has a dispatch entry; returns all entries of that queue.
+
+        The time is judged in a check of the row `owner`, or where none is given. That each has one only is for the
+        check to say.
+        """
+        queue, wanted = jobs[0].queue, {job.id for job in jobs}
+
+        async def look() -> bool:
+            return wanted <= {each.message.job_id for each in await self._base.bus.entries(DISPATCH, queue=queue)}
+
+        what = f"a dispatch of each of {len(wanted)} jobs"
+        if not owner or self._base.judges(owner):
+            await self._base.comes(look, bound, since=since, what=what)
+        else:
+            with self._base.context.arranging(owner):
+                await self._base.T.until(look, give_up=self._base.never(bound), since=since, what=what)
+        return await self._base.bus.entries(DISPATCH, queue=queue)
+
     def new_queue(self) -> str:
         """Returns the name of a queue that no other check uses."""
         return f"q-{new_id()}"

@@ -52,15 +52,16 @@ class Store:
     def __init__(self, base: Base) -> None:
         self._base = base
 
-    async def _hooks(self) -> Hooks:
+    async def hooks(self) -> Hooks:
+        """Returns the hooks of the descriptor, for this deployment."""
         return (await self._base.context.get(Hooks)).on(self._base.deployment)
 
     async def has(self, name: str) -> bool:
         """Whether the descriptor has this hook, by `section.name`."""
-        return (await self._hooks()).has(name)
+        return (await self.hooks()).has(name)
 
     async def _ask(self, query: str, **parameters: Any) -> Answer:
-        return await (await self._hooks()).call(query, parameters)
+        return await (await self.hooks()).call(query, parameters)
 
     async def job(self, job: Job | str) -> Record:
         job_id = job if isinstance(job, str) else job.id

@@ -83,14 +83,12 @@ async def test_after_the_lock_was_removed_one_node_dispatches(cluster: Cluster, 
     removed = await cluster.lock.free()
     sample, _ = await cluster.lock.taken("free_lock_claim", since=removed)
     await T.sleep_until(removed, T.renew_interval + T.tolerance, "the last leader to notice")
-    since = T.now()
     async with cluster.jobs.steadily(T.quick_gap) as given:
         await T.sleep(T.lease, "dispatches by two leaders")
-    await cluster.jobs.dispatched(given[-1], "few_out", since=T.now(), owner="CO-DISP-01")
+    entries = await cluster.jobs.all_dispatched(given, "few_out", since=T.now(), owner="CO-DISP-01")
     await deeds.tap.nothing_bypassed()
     holder = deeds.claimant(sample.value) or await cluster.leader_by(sample.value)
     demand(holder, "the claim that took the lock", "none at the tap", "somebody leads")
-    entries = await cluster.found(DISPATCH, since=since, queue=given[0].queue)
     deeds.all_from(entries, [holder], "it holds the lock")
 
 
@@ -109,14 +107,9 @@ async def _must_not_act(cluster: Cluster, jobs: Sequence[Job], woken: Moment, ho
 
 async def _dispatched_once(cluster: Cluster, jobs: Sequence[Job], since: Moment) -> None:
     """Judges that each of these jobs of one queue is dispatched once, now that the lock is free."""
-    wanted = {job.id for job in jobs}
-
-    async def all_out() -> bool:
-        return wanted <= {each.message.job_id for each in await cluster.bus.entries(DISPATCH, queue=jobs[0].queue)}
-
-    await cluster.comes(all_out, "dispatch_after_free_lock", since=since, what="a dispatch of each waiting job")
-    seen = [each.message.job_id for each in await cluster.bus.entries(DISPATCH, queue=jobs[0].queue)]
-    expect(sorted(seen), sorted(wanted), why="dispatches, one for each job")
+    entries = await cluster.jobs.all_dispatched(jobs, "dispatch_after_free_lock", since=since)
+    seen = sorted(each.message.job_id for each in entries)
+    expect(seen, sorted(job.id for job in jobs), why="dispatches, one for each job")
 
 
 _STALE = "first_leader + lease + renew_interval + tolerance + dispatch_after_free_lock"
@@ -185,14 +178,8 @@ _TAKEN_OVER = "first_leader + leader_takeover + renew_interval + tolerance + man
 @verifies("CO-LOCK-06", part=2, isolation="disruptive", nodes=3, waits=_TAKEN_OVER, needs_hooks=[ENQUEUE])
 async def test_a_stale_leader_and_a_new_one_dispatch_each_job_once(cluster: Cluster) -> None:
     _, given, _, _ = await _deposed_while_frozen(cluster)
-    wanted, queue = {job.id for job in given}, given[0].queue
-
-    async def all_out() -> bool:
-        return wanted <= {each.message.job_id for each in await cluster.bus.entries(DISPATCH, queue=queue)}
-
-    with cluster.context.arranging("CO-FAIL-01"):
-        await cluster.T.until(all_out, give_up=cluster.never("many_out"), what="a dispatch of each job")
-    seen = [each.message.job_id for each in await cluster.bus.entries(DISPATCH, queue=queue)]
+    entries = await cluster.jobs.all_dispatched(given, "many_out", since=cluster.T.now(), owner="CO-FAIL-01")
+    seen = [each.message.job_id for each in entries]
     twice = sorted({job_id for job_id in seen if seen.count(job_id) > 1})
     demand(
         not twice, "each job dispatched once", f"twice or more: {', '.join(twice)}", "under two leaders", unsafe=True
