@@ -12,6 +12,8 @@ new one, and its leadership is *shaky* until every lease from before has run out
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from holdfast.conformance.shared.walks import Span
+
 V = TypeVar("V")
 SPIES = ("s1", "s2")
 STRANGER = "x"
@@ -25,13 +27,6 @@ DECIDED, APPLIED = ("t1", "t2", "t3"), ("a1", "a2")
 FAR, ISLAND, RM = DECIDED[-1], BACKENDS[0], ENDPOINTS[-1]
 # What ails a spy: it refuses registry writes, it fails the probe, or its port is closed.
 WRITES, PROBE, GONE = "writes", "probe", "gone"
-
-
-class Span(NamedTuple):
-    """When something happened: not before `lo`, not after `hi`."""
-
-    lo: float
-    hi: float
 
 
 BEFORE = Span(0.0, 0.0)
