@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 from holdfast.check.walk.vocabulary import Rule, Seen
 
 S = TypeVar("S")
+V = TypeVar("V")
 
 
 class Span(NamedTuple):
@@ -34,6 +35,12 @@ def rule(expected: str, held: object, *rows: str) -> Rule:
 def in_time(expected: str, held: object, *rows: str) -> Rule:
     """A demand that a target can't meet which was kept from running, such as to renew its own lease."""
     return Rule(rows, expected, bool(held), late=True)
+
+
+def with_entry(table: tuple[tuple[str, V], ...], name: str, value: V | None) -> tuple[tuple[str, V], ...]:
+    """Returns the table with this value under the name; without the name if there is no value."""
+    others = [each for each in table if each[0] != name]
+    return tuple(sorted([*others, *([(name, value)] if value is not None else [])], key=lambda each: each[0]))
 
 
 def merged(states: Iterable[S], shape: Callable[[S], Hashable], widest: Callable[[S, S], S]) -> list[S]:
