@@ -1,5 +1,6 @@
 """Walks over the model of the spec (`walks/`): commands drawn from a seed, everything compared after each step."""
 
+from collections.abc import Callable
 from functools import partial
 
 from holdfast.check.finding import NotObservable
@@ -121,20 +122,15 @@ async def test_whatever_crashes_meanwhile_leaves_what_the_model_says(
         mine = await admission.another() if number else admission
         return mine, mine.keys() if redis else None
 
-    async def begin() -> Ground[State]:
-        turn = await deployments.take()
-        (mine, keys), done = turn, partial(deployments.give_back, turn)
+    async def begin(turn: tuple[Admission, Keys | None], done: Callable[[], None]) -> Ground[State]:
+        mine, keys = turn
         left = partial(_nobody, mine)
-        try:
-            await T.until(left, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
-            world = await AdmissionWorld.begin(mine, mine.nodes, keys, done=done)
-        except BaseException:
-            done()
-            raise
+        await T.until(left, give_up=T.stale_reclaim_grace, what="sessions of the last walk to end")
+        world = await AdmissionWorld.begin(mine, mine.nodes, keys, done=done)
         return Ground(AdmissionModel(_spans(admission, T, sight), sight), world, State())
 
     deployments = Turns(build, CRASHING if several else 1)
-    await walks.run(begin, walkers=CRASHING if several else 1)
+    await walks.run(partial(deployments.begin, begin), walkers=CRASHING if several else 1)
 
 
 async def _nobody(admission: Admission) -> bool:

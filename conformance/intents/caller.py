@@ -111,7 +111,7 @@ class Caller(BurstDriver[Answer]):
         if self._keys is None:
             if not self.deployment.store_url:
                 raise NotObservable("[observe] redis")
-            self._keys = IntentKeys.of(self.context)
+            self._keys = IntentKeys.of(self.context, self.deployment)
         return self._keys
 
     # --- calls

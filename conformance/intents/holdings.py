@@ -65,13 +65,16 @@ class Holdings(Caller):
             orders["fail_start"] = True
         if exit_after:
             orders["exit_after_ms"] = round(getattr(self.T, exit_after) * 1000)
-        hooks = await self.context.get(Hooks)
+        hooks = await self._hooks()
         await hooks.stimulus("pipeline", target=target, orders=json.dumps(orders))
 
     async def runs(self, target: str) -> int:
         """Returns how often a pipeline of this channel or recording was asked to start."""
-        hooks = await self.context.get(Hooks)
+        hooks = await self._hooks()
         return int((await hooks.query("runs", target=target)).document or 0)
+
+    async def _hooks(self) -> Hooks:
+        return (await self.context.get(Hooks)).on(self.deployment)
 
     # --- what must not change
 

@@ -1,6 +1,7 @@
 """Walks over the model of the spec (`walks/`): commands drawn from a seed, everything compared after each step."""
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 
 from holdfast.check.finding import NotObservable
@@ -139,17 +140,11 @@ async def _walk_on_one_node(
 
     stages = Turns(build, walkers)
 
-    async def begin() -> Ground[State]:
-        stage = await stages.take()
-        done = partial(stages.give_back, stage)
-        try:
-            start = await stage.begin()
-        except BaseException:
-            done()
-            raise
+    async def begin(stage: Stage, done: Callable[[], None]) -> Ground[State]:
+        start = await stage.begin()
         return Ground(LockdModel(Spans.of(T), upsets), LockdWorld(stage, start.floor, done), start)
 
-    await walks.run(begin, walkers=walkers)
+    await walks.run(partial(stages.begin, begin), walkers=walkers)
 
 
 @verifies("TC-ELECT-04", "TC-RM-04", "TC-RM-10", "TC-TXN-01", part=2)

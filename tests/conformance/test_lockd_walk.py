@@ -22,8 +22,9 @@ from holdfast.conformance.lockd.walks.commands import all_commands
 from holdfast.conformance.lockd.walks.model import LockdModel
 from holdfast.conformance.lockd.walks.sights import Heard, Listed, Saying
 from holdfast.conformance.lockd.walks.situations import kind
-from holdfast.conformance.lockd.walks.state import Member, Span, State
+from holdfast.conformance.lockd.walks.state import Member, State
 from holdfast.conformance.lockd.wire import Answer
+from holdfast.conformance.shared.walks import Span
 from holdfast.run.suite import checks_of
 from tests.conformance.lockd.sound_node import SPANS, WAYS_TO_BE_SOUND, WAYS_TO_BE_WRONG, MemoryWorld, Node
 from tests.conformance.lockd.sound_pair import LEADER, TERM, MemoryPair

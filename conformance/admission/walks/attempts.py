@@ -25,7 +25,6 @@ from holdfast.conformance.admission.walks.rules import (
     refusal,
     refused,
     remaining,
-    rule,
     throttled,
 )
 from holdfast.conformance.admission.walks.state import (
@@ -41,6 +40,7 @@ from holdfast.conformance.admission.walks.state import (
     State,
 )
 from holdfast.conformance.admission.wire import REASONS, Answer
+from holdfast.conformance.shared.walks import rule
 
 Branches = Iterator[Branch[State]]
 

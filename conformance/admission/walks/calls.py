@@ -7,9 +7,10 @@ from typing import Any
 
 from holdfast.check.walk.vocabulary import Branch, Rule
 from holdfast.conformance.admission.walks import counters, events
-from holdfast.conformance.admission.walks.rules import Step, rule
-from holdfast.conformance.admission.walks.state import GRACE, NEW, OPEN, SILENT, Ending, Session, Span, State
+from holdfast.conformance.admission.walks.rules import Step
+from holdfast.conformance.admission.walks.state import GRACE, NEW, OPEN, SILENT, Ending, Session, State
 from holdfast.conformance.admission.wire import Answer, turned_away
+from holdfast.conformance.shared.walks import Span, rule
 
 Branches = Iterator[Branch[State]]
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from holdfast.check.walk.vocabulary import Branch, Rule, Seen
 from holdfast.conformance.admission.walks.events import Line, expecting, settled
-from holdfast.conformance.admission.walks.rules import Tried, rule
+from holdfast.conformance.admission.walks.rules import Tried
 from holdfast.conformance.admission.walks.state import State
 from holdfast.conformance.admission.wire import Answer
+from holdfast.conformance.shared.walks import rule
 
 ATTEMPTS, BLOCKED, MISMATCHED = "connection_attempt_total", "rate_limit_block_total", "version_mismatch_total"
 PRESENTED, RESUMED = "reconnection_attempt_total", "reconnection_success_total"

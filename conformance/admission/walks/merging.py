@@ -1,24 +1,17 @@
-"""States that differ only in when something happened, made one.
-
-A deadline that passes while we look at one thing after the other leaves a state for each moment at which it may have
-passed. They say the same about the target but for their intervals, so one state with the widest intervals stands for
-all of them: it allows a little more, never less.
-"""
+"""States that differ only in when something happened, made one with the widest intervals."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-from holdfast.conformance.admission.walks.state import Span, State
+from holdfast.conformance.admission.walks.state import State
+from holdfast.conformance.shared import walks as shared
+from holdfast.conformance.shared.walks import Span, both
 
 _NO_TIME = Span(0.0, 0.0)
 
 
 def merged(states: Iterable[State]) -> list[State]:
-    found: dict[Hashable, State] = {}
-    for state in states:
-        shape = _shape(state)
-        found[shape] = _widest(found[shape], state) if shape in found else state
-    return list(found.values())
+    return shared.merged(states, _shape, _widest)
 
 
 def _shape(state: State) -> Hashable:
@@ -42,25 +35,21 @@ def _widest(one: State, other: State) -> State:
     return replace(
         one,
         sessions=tuple(
-            (who, replace(mine, since=_both(mine.since, its.since)))
+            (who, replace(mine, since=both(mine.since, its.since)))
             for (who, mine), (_, its) in zip(one.sessions, other.sessions, strict=True)
         ),
         rooms=tuple(
-            (where, replace(mine, since=_both(mine.since, its.since) if mine.since and its.since else None))
+            (where, replace(mine, since=both(mine.since, its.since) if mine.since and its.since else None))
             for (where, mine), (_, its) in zip(one.rooms, other.rooms, strict=True)
         ),
         failures=tuple(
-            (user, tuple(map(_both, mine, its)))
+            (user, tuple(map(both, mine, its)))
             for (user, mine), (_, its) in zip(one.failures, other.failures, strict=True)
         ),
-        locks=tuple((user, _both(mine, its)) for (user, mine), (_, its) in zip(one.locks, other.locks, strict=True)),
+        locks=tuple((user, both(mine, its)) for (user, mine), (_, its) in zip(one.locks, other.locks, strict=True)),
         expected=tuple(
             mine._replace(latest=max(mine.latest, its.latest))
             for mine, its in zip(one.expected, other.expected, strict=True)
         ),
         uncounted=max(one.uncounted, other.uncounted),
     )
-
-
-def _both(one: Span, other: Span) -> Span:
-    return Span(min(one.lo, other.lo), max(one.hi, other.hi))

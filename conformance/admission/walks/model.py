@@ -9,11 +9,11 @@ from holdfast.conformance.admission.walks.attempts import Attempt, Malformed
 from holdfast.conformance.admission.walks.calls import Call
 from holdfast.conformance.admission.walks.commands import CONNECT, all_commands, all_openings, all_races, ready
 from holdfast.conformance.admission.walks.merging import merged
-from holdfast.conformance.admission.walks.rules import rule
 from holdfast.conformance.admission.walks.situations import kind, situation
 from holdfast.conformance.admission.walks.spans import Spans
 from holdfast.conformance.admission.walks.state import OWNERS, PEOPLE, ROOMS, State
 from holdfast.conformance.admission.walks.timers import timers
+from holdfast.conformance.shared.walks import rule
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.admission.limiter import same_hint
 from holdfast.conformance.admission.values import UUID4
 from holdfast.conformance.admission.walks.spans import Spans
-from holdfast.conformance.admission.walks.state import Span, State
+from holdfast.conformance.admission.walks.state import State
 from holdfast.conformance.admission.wire import REASONS, Answer
+from holdfast.conformance.shared.walks import Span, rule, span_of
 
 Rows = tuple[str, ...]
 # Whether a refusal uses up one of the user's failures: it has to, it must not, or that is left open.
@@ -46,14 +47,6 @@ class Step:
     @property
     def at(self) -> Span:
         return span_of(self.seen)
-
-
-def span_of(seen: Seen) -> Span:
-    return Span(seen.sent, seen.received)
-
-
-def rule(expected: str, held: bool, *rows: str) -> Rule:
-    return Rule(rows, expected, held)
 
 
 def outcome(answer: Answer, wanted: str, *rows: str) -> Rule:

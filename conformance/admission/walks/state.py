@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from holdfast.conformance.shared.walks import Span
+
 # Two users with two characters each, so that tokens can be tried with a sibling, and one with a single character.
 OWNERS: Mapping[str, str] = {"a": "u1", "b": "u1", "c": "u2", "d": "u2", "e": "u3"}
 PEOPLE, ROOMS = tuple(OWNERS), ("i1", "i2")
@@ -19,16 +21,6 @@ CAPACITIES: Mapping[str, int] = {"i1": 1, "i2": 2}
 NOWHERE = "nowhere"
 
 NEW, OPEN, SILENT, GRACE = "new", "open", "silent", "grace"
-
-
-class Span(NamedTuple):
-    """When something happened: not before `lo`, not after `hi`."""
-
-    lo: float
-    hi: float
-
-    def later(self, by: float) -> "Span":
-        return Span(self.lo, self.hi + by)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from holdfast.check.walk.vocabulary import Timer
 from holdfast.conformance.admission.walks.counters import of_promotion
 from holdfast.conformance.admission.walks.events import ADMITTED, DISCONNECTED, expecting
 from holdfast.conformance.admission.walks.spans import Spans
-from holdfast.conformance.admission.walks.state import GRACE, NEW, OWNERS, SILENT, Offer, Span, State
+from holdfast.conformance.admission.walks.state import GRACE, NEW, OWNERS, SILENT, Offer, State
+from holdfast.conformance.shared.walks import Span
 
 WHO = "who"
 

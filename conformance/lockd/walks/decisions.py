@@ -7,10 +7,11 @@ of what it has applied before, which the document leaves open, is not asked.
 from collections.abc import Iterator
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import STALE, UNAVAILABLE, accepted, refusal, rule
+from holdfast.conformance.lockd.walks.rules import STALE, UNAVAILABLE, accepted, refusal
 from holdfast.conformance.lockd.walks.sights import Decided
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import APPLIED, FAR, GONE, RM, SPIES, Decision, State
+from holdfast.conformance.shared.walks import rule
 
 Branches = Iterator[Branch[State]]
 CONFLICT, MISSING = "txn_conflict", "txn_not_found"

@@ -5,18 +5,11 @@ from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.lockd.walks.commands import MALFORMED
-from holdfast.conformance.lockd.walks.rules import (
-    accepted,
-    in_time,
-    lasts,
-    refused_as_malformed,
-    rule,
-    span_of,
-    turned_away,
-)
+from holdfast.conformance.lockd.walks.rules import accepted, lasts, refused_as_malformed, turned_away
 from holdfast.conformance.lockd.walks.sights import Asked, Heard, Listed, Saying
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import GONE, NODE, SPIES, Member, Report, State
+from holdfast.conformance.shared.walks import in_time, rule, span_of
 
 Branches = Iterator[Branch[State]]
 # A TTL goes over the wire in whole milliseconds.

@@ -3,15 +3,13 @@
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-from holdfast.conformance.lockd.walks.state import BEFORE, Slot, Span, State
+from holdfast.conformance.lockd.walks.state import BEFORE, Slot, State
+from holdfast.conformance.shared import walks as shared
+from holdfast.conformance.shared.walks import both
 
 
 def merged(states: Iterable[State]) -> list[State]:
-    found: dict[Hashable, State] = {}
-    for state in states:
-        shape = _shape(state)
-        found[shape] = _widest(found[shape], state) if shape in found else state
-    return list(found.values())
+    return shared.merged(states, _shape, _widest)
 
 
 def _shape(state: State) -> Hashable:
@@ -32,12 +30,12 @@ def _widest(one: State, other: State) -> State:
     return replace(
         one,
         members=tuple(
-            (who, mine._replace(since=_both(mine.since, its.since)))
+            (who, mine._replace(since=both(mine.since, its.since)))
             for (who, mine), (_, its) in zip(one.members, other.members, strict=True)
         ),
         slot=_slot(one.slot, other.slot),
-        report=one.report and other.report and one.report._replace(since=_both(one.report.since, other.report.since)),
-        free=_both(one.free, other.free),
+        report=one.report and other.report and one.report._replace(since=both(one.report.since, other.report.since)),
+        free=both(one.free, other.free),
         settles=max(one.settles, other.settles),
         listed_by=max(one.listed_by, other.listed_by),
         blocked=min(one.blocked, other.blocked),
@@ -47,8 +45,4 @@ def _widest(one: State, other: State) -> State:
 def _slot(one: Slot | None, other: Slot | None) -> Slot | None:
     if one is None or other is None:
         return None
-    return one._replace(since=_both(one.since, other.since), led=max(one.led, other.led))
-
-
-def _both(one: Span, other: Span) -> Span:
-    return Span(min(one.lo, other.lo), max(one.hi, other.hi))
+    return one._replace(since=both(one.since, other.since), led=max(one.led, other.led))

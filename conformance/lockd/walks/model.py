@@ -8,11 +8,11 @@ from holdfast.check.walk.vocabulary import Branch, Command, Pair, Seen, Step, Ti
 from holdfast.conformance.lockd.walks import decisions, goal, members, registry, sentences, votes
 from holdfast.conformance.lockd.walks.commands import all_commands, all_openings, all_races, ready
 from holdfast.conformance.lockd.walks.merging import merged
-from holdfast.conformance.lockd.walks.rules import rule, span_of
 from holdfast.conformance.lockd.walks.situations import kind, situation
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import State
 from holdfast.conformance.lockd.walks.timers import timers
+from holdfast.conformance.shared.walks import rule, span_of
 
 Calls = Mapping[str, Callable[[State, Command, Seen, Spans], Iterator[Branch[State]]]]
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import accepted, rule
+from holdfast.conformance.lockd.walks.rules import accepted
 from holdfast.conformance.lockd.walks.sights import Changed, Registered
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import SPIES, WRITES, State
+from holdfast.conformance.shared.walks import rule
 
 Branches = Iterator[Branch[State]]
 FAILED = "tc_rm_replication_failed"

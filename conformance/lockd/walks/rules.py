@@ -1,23 +1,10 @@
 """Small demands on answers, each with the rows that state it."""
 
 from holdfast.check.walk.vocabulary import Rule, Seen
-from holdfast.conformance.lockd.walks.state import Span
 from holdfast.conformance.lockd.wire import Answer
+from holdfast.conformance.shared.walks import rule
 
 STALE, ACTIVE, UNAVAILABLE = "tc_term_stale", "tc_lease_active", "tc_unavailable"
-
-
-def span_of(seen: Seen) -> Span:
-    return Span(seen.sent, seen.received)
-
-
-def rule(expected: str, held: object, *rows: str) -> Rule:
-    return Rule(rows, expected, bool(held))
-
-
-def in_time(expected: str, held: object, *rows: str) -> Rule:
-    """A demand that a node can't meet which was kept from running, such as to renew its own lease."""
-    return Rule(rows, expected, bool(held), late=True)
 
 
 def accepted(answer: Answer, *rows: str) -> Rule:

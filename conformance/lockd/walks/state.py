@@ -10,9 +10,10 @@ new one, and its leadership is *shaky* until every lease from before has run out
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-V = TypeVar("V")
+from holdfast.conformance.shared.walks import Span, with_entry
+
 SPIES = ("s1", "s2")
 STRANGER = "x"
 PEERS = (*SPIES, STRANGER)
@@ -25,13 +26,6 @@ DECIDED, APPLIED = ("t1", "t2", "t3"), ("a1", "a2")
 FAR, ISLAND, RM = DECIDED[-1], BACKENDS[0], ENDPOINTS[-1]
 # What ails a spy: it refuses registry writes, it fails the probe, or its port is closed.
 WRITES, PROBE, GONE = "writes", "probe", "gone"
-
-
-class Span(NamedTuple):
-    """When something happened: not before `lo`, not after `hi`."""
-
-    lo: float
-    hi: float
 
 
 BEFORE = Span(0.0, 0.0)
@@ -149,7 +143,7 @@ class State:
         return dict(self.txns).get(txn)
 
     def with_member(self, who: str, member: Member | None) -> "State":
-        after = replace(self, members=_with(self.members, who, member))
+        after = replace(self, members=with_entry(self.members, who, member))
         return after if self.asked[0] in after.others else replace(after, asked=("", 0))
 
     def with_refusing(self, spies: frozenset[str]) -> "State":
@@ -157,10 +151,10 @@ class State:
 
     def with_trouble(self, who: str, how: str) -> "State":
         asked = ("", 0) if self.asked[0] == who else self.asked
-        return replace(self, troubles=_with(self.troubles, who, how or None), asked=asked)
+        return replace(self, troubles=with_entry(self.troubles, who, how or None), asked=asked)
 
     def with_decision(self, txn: str, decision: Decision) -> "State":
-        return replace(self, txns=_with(self.txns, txn, decision))
+        return replace(self, txns=with_entry(self.txns, txn, decision))
 
     def moved(self, backend: str) -> "State":
         """Returns the state in which the time of this backend's entry is not known any more."""
@@ -181,8 +175,3 @@ class State:
             return replace(self, listed_by=listed_by)
         settles = max(at.hi, listed_by, before.settles if before.unsettled else 0.0)
         return replace(self, listed_by=listed_by, settles=settles, unsettled=True, shaky=True)
-
-
-def _with(table: tuple[tuple[str, V], ...], name: str, value: V | None) -> tuple[tuple[str, V], ...]:
-    others = [each for each in table if each[0] != name]
-    return tuple(sorted([*others, *([(name, value)] if value is not None else [])], key=lambda each: each[0]))

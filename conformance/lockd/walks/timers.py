@@ -11,7 +11,8 @@ from functools import partial
 
 from holdfast.check.walk.vocabulary import Timer
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import GONE, PROBE, Member, Report, Slot, Span, State
+from holdfast.conformance.lockd.walks.state import GONE, PROBE, Member, Report, Slot, State
+from holdfast.conformance.shared.walks import Span
 
 
 def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:

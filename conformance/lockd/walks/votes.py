@@ -9,21 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
-from holdfast.conformance.lockd.walks.rules import (
-    ACTIVE,
-    STALE,
-    UNAVAILABLE,
-    accepted,
-    in_time,
-    lasts,
-    refusal,
-    rule,
-    span_of,
-    turned_away,
-)
+from holdfast.conformance.lockd.walks.rules import ACTIVE, STALE, UNAVAILABLE, accepted, lasts, refusal, turned_away
 from holdfast.conformance.lockd.walks.sights import Asked, Shown
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import NODE, Slot, State
+from holdfast.conformance.shared.walks import in_time, rule, span_of
 
 Branches = Iterator[Branch[State]]
 # Refusals in a row after which "it was just a candidate itself" has to be a matter of time.

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Turns(Generic[T]):
@@ -21,6 +23,16 @@ class Turns(Generic[T]):
             self._built += 1
             return await self._build(self._built - 1)
         return await self._idle.get()
+
+    async def begin(self, work: Callable[[T, Callable[[], None]], Awaitable[R]]) -> R:
+        """Takes one and begins work on it, which is told what gives it back; if it can't begin, that is done here."""
+        one = await self.take()
+        done = partial(self.give_back, one)
+        try:
+            return await work(one, done)
+        except BaseException:
+            done()
+            raise
 
     def give_back(self, one: T) -> None:
         self._idle.put_nowait(one)

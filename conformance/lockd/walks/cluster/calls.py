@@ -5,20 +5,11 @@ from collections.abc import Iterator
 from holdfast.check.walk.vocabulary import Branch, Command, Seen
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster, other
 from holdfast.conformance.lockd.walks.registry import FAILED
-from holdfast.conformance.lockd.walks.rules import (
-    ACTIVE,
-    STALE,
-    accepted,
-    in_time,
-    lasts,
-    refusal,
-    rule,
-    span_of,
-    turned_away,
-)
+from holdfast.conformance.lockd.walks.rules import ACTIVE, STALE, accepted, lasts, refusal, turned_away
 from holdfast.conformance.lockd.walks.sights import Asked, Changed, Decided, Listed, Registered, Shown
 from holdfast.conformance.lockd.walks.spans import Spans
 from holdfast.conformance.lockd.walks.state import STRANGER, Decision
+from holdfast.conformance.shared.walks import in_time, rule, span_of
 
 Branches = Iterator[Branch[Cluster]]
 

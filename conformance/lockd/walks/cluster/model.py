@@ -9,10 +9,10 @@ from holdfast.conformance.lockd.walks import sentences
 from holdfast.conformance.lockd.walks.cluster import calls
 from holdfast.conformance.lockd.walks.cluster.state import NODES, Cluster, other
 from holdfast.conformance.lockd.walks.commands import LEASE_CALLS, STATES, TERMS
-from holdfast.conformance.lockd.walks.rules import rule
 from holdfast.conformance.lockd.walks.situations import kind
 from holdfast.conformance.lockd.walks.spans import Spans
-from holdfast.conformance.lockd.walks.state import APPLIED, BACKENDS, BEFORE, DECIDED, ENDPOINTS, FAR, STRANGER, Span
+from holdfast.conformance.lockd.walks.state import APPLIED, BACKENDS, BEFORE, DECIDED, ENDPOINTS, FAR, STRANGER
+from holdfast.conformance.shared.walks import Span, rule
 
 RELATIONS = ("leader", "follower")
 # Those without a participant elsewhere.

@@ -6,7 +6,8 @@ reach together, and it can take no replica, so that a registry change through th
 
 from dataclasses import dataclass, replace
 
-from holdfast.conformance.lockd.walks.state import Decision, Span
+from holdfast.conformance.lockd.walks.state import Decision
+from holdfast.conformance.shared.walks import Span
 
 NODES = ("n1", "n2")
 Pairs = frozenset[tuple[str, str]]

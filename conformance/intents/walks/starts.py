@@ -1,0 +1,226 @@
+"""Starts: every legal answer in every state, and what a worker may make of the session (3.1, 3.2, 3.3, 3.4, 4).
+
+In phase 1 the API takes the channel before it looks for the key; a key that maps to a live session gives its id again;
+else there is a new session, which a worker then runs or ends.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
+from holdfast.conformance.intents import wire
+from holdfast.conformance.intents.walks.commands import OPTIONAL, key_of
+from holdfast.conformance.intents.walks.rules import accepted, conflict, new_session, refusal, same_session, shows
+from holdfast.conformance.intents.walks.sights import Started
+from holdfast.conformance.intents.walks.spans import Spans
+from holdfast.conformance.intents.walks.state import (
+    BOTH,
+    BRIEF,
+    BUSY,
+    CHANNEL,
+    ENDED,
+    FAILED,
+    FAILS,
+    LONG,
+    NEW,
+    NO_TUNER,
+    NOTHING,
+    READY,
+    SLOW,
+    STARTING,
+    STOPPED,
+    Key,
+    Session,
+    State,
+)
+from holdfast.conformance.shared.walks import Span, span_of
+
+Branches = Iterator[Branch[State]]
+# The rows that say what a worker makes of a session.
+ENDINGS = {
+    BUSY: ("IN-BUSY-02", "IN-DEDUP-02"),
+    NO_TUNER: ("IN-TUNER-02",),
+    FAILED: ("IN-RUN-03",),
+    STOPPED: ("IN-RUN-08",),
+}
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start in one state."""
+
+    state: State
+    command: Command
+    seen: Seen
+    spans: Spans
+
+    @property
+    def sight(self) -> Started:
+        started: Started = self.seen.what
+        return started
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.command, self.spans)
+
+    @property
+    def at(self) -> Span:
+        return span_of(self.seen)
+
+    def branches(self) -> Branches:
+        if self.command.get("with") in OPTIONAL:
+            # A field that a target need not know.
+            yield Branch(refusal(self.sight.answer, 400, "IN-IDEM-03"), self.state)
+        taking = self.state.phase == 1 and self.key.live
+        taken = self.state.taken(self.key.target, self.at) if taking else False
+        if taken is not False:
+            yield Branch(conflict(self.sight.answer, self.spans.retry_after, *self._conflicting()), self.state)
+        if taken is not True:
+            yield from self._looked_up(taking=taking)
+
+    def _conflicting(self) -> tuple[str, ...]:
+        holder = self.state.holder(self.key.target)
+        if holder is not None and holder.key == self.key:
+            return ("IN-PHASE-02",)
+        return ("IN-KILL-03",) if holder is not None and holder.dead else ("IN-PHASE-01",)
+
+    def _looked_up(self, *, taking: bool) -> Branches:
+        """`taking`: the API holds the channel by now, for a session that may never be."""
+        for found in mapped(self.state, self.key, self.at, self.spans):
+            if found is None:
+                yield from self._new(taking=taking)
+            else:
+                rules = (*accepted(self.sight.answer, *self._rows(found)), self._same(found))
+                yield Branch(rules, self.state)
+                if taking and found.mode == NEW:  # the lease that it takes anew may stay, if it is the session's
+                    kept = replace(found, holds=CHANNEL, unkept=self.at, lapsed=None)
+                    yield Branch(rules, self.state.having(kept))
+
+    def _same(self, found: Session) -> Rule:
+        return same_session(self.sight.answer, found, *self._rows(found))
+
+    def _rows(self, found: Session) -> tuple[str, ...]:
+        """Returns the rows that have this start answered with this session."""
+        way = self.command.get("with")
+        if found.secret != self.state.secrets[0]:
+            return ("IN-KEY-06",)
+        if not self.key.live:
+            return ("IN-KEY-03", "IN-IDEM-01")
+        if way:
+            return ("IN-KEY-02",) if way in ("an offset", "blanks") else ("IN-IDEM-03",)
+        return ("IN-IDEM-04",) if found.aged else ("IN-IDEM-01", "IN-HERD-04")
+
+    def _new(self, *, taking: bool) -> Branches:
+        answer, before = self.sight.answer, self.state.last(self.key)
+        rows = ("IN-IDEM-05",) if before and before.mode == ENDED else ("IN-QUEUE-05", "IN-BUSY-01")
+        rows = ("IN-KILL-05",) if before and before.dead and before.live else rows
+        known = (*accepted(answer, "IN-QUEUE-04", *rows), new_session(answer, self.state.sessions, *rows))
+        session = Session(answer.session_id, self.key, self.state.secrets[0], since=self.at)
+        if taking:
+            session = replace(session, holds=CHANNEL, unkept=self.at)
+        made = self.state.begun_with(session).announcing(wire.START_EVENT, session.id, due=True)
+        if not self.state.working:
+            yield Branch((*known, *self._shown(made, session.id)), made)
+            return
+        for after in handled(made, session.id, self.at, self.spans):
+            yield Branch((*known, *self._shown(after, session.id)), after)
+
+    def _shown(self, after: State, id_: str) -> tuple[Rule, ...]:
+        session = after.session(id_)
+        if session is None:
+            raise LookupError("the model has no session that was just started")
+        return verdict(session, self.sight.shown, self.spans)
+
+
+def verdict(session: Session, shown: wire.Answer | None, spans: Spans) -> tuple[Rule, ...]:
+    """What a session shows when a worker has dealt with it, or when none does."""
+    rows = ENDINGS.get(session.why, ("IN-RUN-01",)) if session.mode != NEW else ("IN-QUEUE-01", "IN-QUEUE-08")
+    if session.mode == READY and not session.key.live:
+        rows = ("IN-TUNER-04",)
+    return shows(session, shown, spans.running, *rows)
+
+
+def mapped(state: State, key: Key, at: Span, spans: Spans) -> list[Session | None]:
+    """Returns what the look-up of a key may find: under the current secret, then under the previous one; else nothing.
+
+    A session that has ended is not found. One that is about to, or that nobody runs any more, may be.
+    """
+    found: list[Session | None] = []
+    for secret in filter(None, dict.fromkeys(state.secrets)):
+        for session in state.sessions:
+            if (session.key, session.secret, session.bound) != (key, secret, True):
+                continue
+            counts = _counts(state, session, at, spans)
+            found += [session] if counts is not False else []
+            if counts is True:
+                return found
+    return [*found, None]
+
+
+def _counts(state: State, session: Session, at: Span, spans: Spans) -> bool | None:
+    """Whether a mapping leads to this session; None where that is open."""
+    if not session.live:
+        return None if at.lo < session.since.hi else False
+    if session.stopping:
+        return None
+    if session.lapsed is None or not session.begun:
+        return True
+    # Nobody has renewed its leases for so long that they are gone; once somebody works again it has to be given up.
+    return False if state.working and session.dead and at.lo > session.lapsed.hi + spans.past_ttl else None
+
+
+def handled(state: State, id_: str, at: Span, spans: Spans) -> Iterator[State]:
+    """Yields what a worker may make of a new session: dedup lease, then tuner lease, then the pipeline (3.2)."""
+    session = state.session(id_)
+    if session is None:
+        raise LookupError("the model has no session of this id")
+    end = Span(at.lo, at.hi + spans.linger)
+    if session.stopping:
+        yield state.having(session.ended(STOPPED, end))
+        return
+    if session.key.live:
+        taken = False if session.holds else state.taken(session.key.target, at, but=id_)
+        if taken is not False:
+            yield state.having(replace(session.ended(BUSY, end), holds=NOTHING))
+        if taken is True:
+            return
+        full = state.full(at)
+        if full is not False:
+            yield state.having(replace(session.ended(NO_TUNER, end), holds=CHANNEL))
+        if full is True:
+            return
+    yield _running(state, session, at, spans)
+
+
+def _running(state: State, session: Session, at: Span, spans: Spans) -> State:
+    """Returns the state after the pipeline of a session was asked to start."""
+    pace = state.pace(session.key.target)
+    worker = state.up[0] if len(state.up) == 1 else ""
+    holds = BOTH if session.key.live else NOTHING
+    held = replace(session, holds=holds, unkept=None, lapsed=None, worker=worker, since=at)
+    if pace in (SLOW, LONG):
+        held = replace(held, mode=STARTING, due=up_by(pace, at, spans))
+    elif pace in (FAILS, BRIEF):
+        held = held.ended(FAILED, Span(at.lo, at.hi + spans.linger))
+    else:
+        held = replace(held, mode=READY)
+    return state.having(held).asked_for(session.key.target)
+
+
+def up_by(pace: str, at: Span, spans: Spans) -> Span:
+    """Returns when a pipeline is up that was asked to start slowly at this time."""
+    delay = spans.slow if pace == SLOW else spans.long
+    return Span(at.lo + delay, at.hi + delay + spans.ready_never)
+
+
+def all_handled(states: Iterable[State], ids: Sequence[str], at: Span, spans: Spans) -> Iterator[State]:
+    """Yields what workers may make of several new sessions, in whatever order they come to them."""
+    found: dict[State, None] = {}
+    for state in states:
+        for order in itertools.permutations(ids):
+            after = [state]
+            for id_ in order:
+                after = [each for before in after for each in handled(before, id_, at, spans)]
+            found |= dict.fromkeys(after)
+    yield from found
