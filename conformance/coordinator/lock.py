@@ -66,7 +66,9 @@ class Lock:
     async def type(self) -> str:
         return str(await self._bus.ask("TYPE", self.key))
 
-    async def watch(self, seconds: float, why: str, look: Callable[[Sample], None] | None = None) -> list[Sample]:
+    async def watch(
+        self, seconds: float, why: str, look: Callable[[Sample], None] | None = None, *, every: float = SAMPLE_EVERY
+    ) -> list[Sample]:
         """Samples L for so long; returns the samples. `look` raises what it finds in one."""
         samples = list[Sample]()
 
@@ -75,7 +77,7 @@ class Lock:
             if look:
                 look(samples[-1])
 
-        await self._base.throughout(once, seconds, why, every=SAMPLE_EVERY)
+        await self._base.throughout(once, seconds, why, every=every)
         return samples
 
     async def taken(

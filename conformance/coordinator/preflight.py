@@ -8,7 +8,7 @@ from holdfast.conformance.coordinator.client import Cluster
 
 
 async def look(cluster: Cluster) -> list[str]:
-    """Returns what was let in; raises WronglyGiven if Redis does not let the suite in, or names no channel."""
+    """Returns what was let in; raises WronglyGiven if Redis does not let the suite in."""
     file = cluster.context.target.file
     try:
         await cluster.bus.redis.ping()

@@ -107,8 +107,8 @@ async def test_the_lease_is_renewed_in_time_and_to_its_full_length(cluster: Clus
         at_most = f"at most {T.lease:.3f} s left"
         demand((seen.left or 0.0) <= T.lease + _ROUNDED, at_most, seen.describe(), "the lease")
 
-    samples = await cluster.lock.watch(T.lease_watch, "the renewals of the lock", look)
-    renewals = _renewals(samples)
+    samples = await cluster.lock.watch(T.lease_watch, "the renewals of the lock", look, every=SAMPLE_EVERY / 4)
+    renewals = _renewals(samples, T.lease)
     _never_too_short(cluster, samples)
     demand(len(renewals) >= 2, "three renewals", f"{len(renewals)} in {T.lease_watch:.1f} s", "of a healthy leader")
     for earlier, later in pairwise(renewals):
@@ -124,10 +124,12 @@ def _renewed(before: Sample, after: Sample) -> bool:
     return after.expiry.lo > before.expiry.hi + SAMPLE_EVERY
 
 
-def _renewals(samples: list[Sample]) -> list[Moment]:
-    """Returns when the lock was renewed, each between two samples."""
+def _renewals(samples: list[Sample], lease: float) -> list[Moment]:
+    """Returns when the lock was renewed, each between two samples, and no longer ago than a lease before its expiry."""
     pairs = [(before, after) for before, after in pairwise(samples) if _renewed(before, after)]
-    return [Moment(before.moment.lo, after.moment.hi) for before, after in pairs]
+    return [
+        Moment(max(before.moment.lo, after.expiry.lo - lease - _ROUNDED), after.moment.hi) for before, after in pairs
+    ]
 
 
 def _never_too_short(cluster: Cluster, samples: list[Sample]) -> None:
@@ -176,4 +178,4 @@ async def test_the_token_stays_the_same_over_renewals(cluster: Cluster, T: SpecT
         expect(seen.value, first.value, why="the leader is well, and renews its lock")
 
     samples = await cluster.lock.watch(T.lease_watch, "the renewals of the lock", look)
-    demand(_renewals(samples), "renewals", "none", f"of a leader that is watched for {T.lease_watch:.1f} s")
+    demand(_renewals(samples, T.lease), "renewals", "none", f"of a leader that is watched for {T.lease_watch:.1f} s")

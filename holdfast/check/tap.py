@@ -1,8 +1,8 @@
 """Which node said what to Redis, and when: the tap as a check uses it.
 
     tap = await context.get(Tap)
-    tap.commands("SET", key="orchestrix:coordinator:leader", node="a", since=before)
-    await tap.until("XADD", key="orchestrix.job.assigned", give_up=T.dispatch_scan)
+    tap.commands("SET", key="leader", node="a", since=before)
+    await tap.until("XADD", key="jobs.*", give_up=T.grace)
 
 A command is noted when it is handed to Redis, so commands that a fault holds back are not there yet. A question about
 what a node did *not* say holds only if nothing went past the tap: `nothing_bypassed` is the receipt, and a check that

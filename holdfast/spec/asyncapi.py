@@ -1,7 +1,7 @@
 """A published contract of messages (`proto/<key>/asyncapi.yaml`, AsyncAPI 3) as something to hold a message against.
 
 A message is known by the channel that it was seen on. The channel's address may have parameters
-(`orchestrix.job.{jobId}.status`); where several addresses fit, the one with the fewest parameters and
+(`job.{id}.status`); where several addresses fit, the one with the fewest parameters and
 the most fixed text counts. A channel may
 carry several kinds of message: one of them has to fit, and where none does, the one with the fewest mistakes is named.
 """

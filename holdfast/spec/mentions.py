@@ -1,7 +1,7 @@
 """Which requirements a sentence of the catalogue names.
 
 Sentences name rows as people write them: `TC-STEP-03`, `AD-RECON-04, -07`, `AD-STALE-02 and -03`,
-`MC-SCORE-01 to -05`, or a whole group, `CO-BALANCE`.
+`MC-SCORE-01 to -05`, or a whole group, `TC-STEP`.
 """
 
 import re
