@@ -67,7 +67,7 @@ CURRENT, PREVIOUS, UNKNOWN = "current", "previous", "unknown"
 # What may be done to leases, to workers and to APIs.
 SEIZE, LOSE, YIELD = "seize", "lose", "yield"
 KILL, TERM, STAND, RESUME, BEGIN = "kill", "term", "stand", "resume", "begin"
-API, FLIP, ROTATE, FORGET, BACK = "restart", "flip", "rotate", "forget", "turn back"
+API, FLIP, SECRETS = "restart", "flip", ("rotate", "forget", "turn back")
 # Sessions that nobody has picked up: what comes of them is tried in every order.
 MOST_NEW = 3
 
@@ -180,7 +180,7 @@ def _of_workers(sight: Sight) -> Iterator[Command]:
 def _of_apis(sight: Sight) -> Iterator[Command]:
     if API in sight.upsets:
         yield from (Command.of(API, node=name) for name in sight.names())
-    yield from (Command.of(how) for how in (FLIP, ROTATE, FORGET, BACK) if how in sight.upsets)
+    yield from (Command.of(how) for how in (FLIP, *SECRETS) if how in sight.upsets)
 
 
 def all_openings(sight: Sight) -> list[list[Command]]:
@@ -209,17 +209,21 @@ def all_races(sight: Sight) -> Iterator[Step]:
     names = sight.names()
     first, last = names[0], names[-1]
     for target in sight.targets:
-        key = _keys(target)[0]
-        same = tuple(Command.of(START, **key, node=node) for node in (first, last, first))
+        same = tuple(_beside(_keys(target)[0], node) for node in (first, last, first))
         yield same[:2]
         yield same
         if target in CHANNELS:
-            other = Command.of(START, **_keys(target)[1], node=last)
-            stop = Command.of(STOP, **key, which=CURRENT, node=first)
+            other = _beside(_keys(target)[1], last)
+            stop = Command.of(STOP, **_keys(target)[0], which=CURRENT, node=first)
             yield from ((same[0], other), (stop, same[1]), (stop, other), (stop, stop))
-    starts = tuple(Command.of(START, **_keys(target)[0], node=last) for target in CHANNELS)
+    starts = tuple(_beside(_keys(target)[0], last) for target in CHANNELS)
     yield starts[:2]
     yield starts[1:]
+
+
+def _beside(key: dict[str, str], node: str) -> Command:
+    """Returns a start that is sent at the same instant as another one."""
+    return Command.of(START, **key, node=node, together=True)
 
 
 def ready(state: State, command: Command, spans: Spans) -> bool:
