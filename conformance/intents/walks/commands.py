@@ -7,6 +7,7 @@ this key was answered with, `previous` the one before, `unknown` one that nobody
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.check.walk.vocabulary import Command, Step
 from holdfast.conformance.intents.walks.clients import CLIENTS
@@ -109,18 +110,25 @@ def key_of(command: Command, spans: Spans) -> Key:
 
 
 def all_commands(state: State, sight: Sight) -> Iterator[Command]:
-    for target in sight.targets:
-        for key in _keys(target):
-            yield from _of_a_key(key, sight)
-        yield from _refusals(_keys(target)[0], sight)
-    yield Command.of(STOP, **_keys(CHANNELS[0])[0], which=UNKNOWN, node="n1")
-    yield Command.of("ask", which=UNKNOWN, node="n1")
+    yield from _whatever_the_state(sight)
     if sight.pipelines:
         yield from _of_pipelines(state, sight)
-    if sight.store:
-        yield from _of_leases(state)
-    yield from _of_workers(sight)
-    yield from _of_apis(sight)
+    if sight.store and (state.foreign or state.slots):
+        yield Command.of(YIELD)
+
+
+@lru_cache
+def _whatever_the_state(sight: Sight) -> tuple[Command, ...]:
+    """Returns the commands that may be drawn in every state; made once, since each draw asks for them."""
+    found: list[Command] = []
+    for target in sight.targets:
+        for key in _keys(target):
+            found += _of_a_key(key, sight)
+        found += _refusals(_keys(target)[0], sight)
+    found.append(Command.of(STOP, **_keys(CHANNELS[0])[0], which=UNKNOWN, node="n1"))
+    found.append(Command.of("ask", which=UNKNOWN, node="n1"))
+    found += _of_leases() if sight.store else []
+    return (*found, *_of_workers(sight), *_of_apis(sight))
 
 
 def _keys(target: str) -> list[dict[str, str]]:
@@ -162,14 +170,12 @@ def _of_pipelines(state: State, sight: Sight) -> Iterator[Command]:
                 yield Command.of("pace", target=target, how=pace)
 
 
-def _of_leases(state: State) -> Iterator[Command]:
+def _of_leases() -> Iterator[Command]:
     for channel in CHANNELS:
         yield from (
             Command.of(how, target=channel, lease=lease) for how in (SEIZE, LOSE) for lease in ("service", "tuner")
         )
     yield Command.of(SEIZE, lease="slot")
-    if state.foreign or state.slots:
-        yield Command.of(YIELD)
 
 
 def _of_workers(sight: Sight) -> Iterator[Command]:

@@ -33,10 +33,25 @@ from holdfast.conformance.intents.walks.commands import (
 )
 from holdfast.conformance.intents.walks.malformed import MALFORMED, OF_RECORDINGS
 from holdfast.conformance.intents.walks.spans import MAIN_OFFSETS, OFFSETS
-from holdfast.conformance.intents.walks.state import CHANNELS, RECORDINGS
+from holdfast.conformance.intents.walks.state import CHANNELS, DOWN, FIRST, RECORDINGS, STANDBY
 
 BROADLY = ("fresh", "live", "ended")
 OVER, ROOMS = ("fresh", "ended"), ("free", "held", "full")
+# What becomes of sessions whose worker is away.
+AWAY = ("new", "stopping", "frozen", "orphan", "lapsed")
+LOADS = ("idle", "queued", "busy")
+_UPSETS = (
+    *((f"{how} {FIRST}", workers, ("idle", "busy")) for how in (KILL, TERM) for workers in ("up down", "up up")),
+    *((f"{how} {STANDBY}", workers, ("idle", "busy")) for how in (KILL, TERM) for workers in ("down up", "up up")),
+    *((f"{how} {FIRST}", "still down", LOADS) for how in (RESUME, KILL)),
+    *((f"{how} {STANDBY}", "down still", LOADS) for how in (RESUME, KILL)),
+    (f"{STAND} {FIRST}", "up down", ("idle", "busy")),
+    (f"{STAND} {STANDBY}", "down up", ("idle", "busy")),
+    (f"{BEGIN} {FIRST}", "down down", LOADS),
+    (f"{BEGIN} {FIRST}", "down up", ("idle",)),
+    (f"{BEGIN} {STANDBY}", "down down", LOADS),
+    (f"{BEGIN} {STANDBY}", "up down", ("idle", "busy")),
+)
 Found = Iterator[tuple[str, str]]
 
 
@@ -52,26 +67,24 @@ def pairs(sight: Sight) -> frozenset[Pair]:
 def _living(sight: Sight) -> tuple[str, ...]:
     """Returns what may have become of a session that has not ended."""
     found = ("running", "aged", *(("starting",) if sight.pipelines else ()))
-    if STAND in sight.upsets:
-        found = (*found, "frozen", "stopping")
-    if sight.upsets:
-        found = (*found, "new", "orphan")
-    return found
+    return (*found, *AWAY) if sight.upsets else found
 
 
 def _intents(sight: Sight) -> Found:
+    first, *others = (f"{START} at {at}" for at in OFFSETS)
+    ways = ("", " unattended") if sight.upsets else ("",)
     for over in OVER:
-        yield from ((f"{over} {room}", START) for room in ROOMS)
+        yield from ((f"{over} {room}{way}", START) for room in ROOMS for way in ways)
         if sight.recordings:
-            yield from ((over, f"{START} at {at}") for at in OFFSETS)
-    yield from (("ended", f"{STOP} {which}") for which in ("current", "previous"))
-    yield "any", f"{STOP} unknown"
+            yield from ((f"{over}{way}", each) for each in (first, *others) for way in ways)
+    for where in ("ended", *_living(sight)):
+        yield from ((where, f"{STOP} {which}") for which in ("current", "previous"))
     for live in _living(sight):
         yield live, START
-        yield from ((live, f"{STOP} {which}") for which in ("current", "previous"))
+        if sight.recordings:
+            yield live, first
     if sight.recordings:
-        for live in _living(sight):
-            yield from ((live, f"{START} at {at}") for at in OFFSETS)
+        yield from (("live", each) for each in others)
 
 
 def _variants(sight: Sight) -> Found:
@@ -83,7 +96,7 @@ def _variants(sight: Sight) -> Found:
 
 
 def _refusals(sight: Sight) -> Found:
-    yield "any", "ask"
+    yield from (("any", what) for what in ("ask", f"{STOP} unknown"))
     for where in BROADLY:
         for by in (*NOBODIES, *UNPRIVILEGED[: 1 + sight.near_miss]):
             yield from ((where, f"{REFUSED} {what} by {by}") for what in (START, STOP))
@@ -97,7 +110,10 @@ def _refusals(sight: Sight) -> Found:
 
 def _waits(sight: Sight) -> Found:
     kinds = ["age", *(["pipeline"] if sight.pipelines else []), *(["lapse"] if sight.upsets else [])]
+    kinds += ["past"] if sight.standby else []
     yield from ((kind, f"wait until {side}") for kind in kinds for side in ("before", "after"))
+    if sight.standby:
+        yield "sweep", "wait until after"
 
 
 def _of_the_store(sight: Sight) -> Found:
@@ -107,11 +123,11 @@ def _of_the_store(sight: Sight) -> Found:
             yield over, "lost"
     for where in ("ended", *_living(sight)):
         yield from ((where, f"redeliver {which}") for which in ("current", "previous"))
-    yield "free", f"{SEIZE} service"
+    yield from ((where, f"{SEIZE} service") for where in ("free", *(["new"] if FLIP in sight.upsets else [])))
     held = ("running", "aged", *(("starting",) if sight.pipelines else ()))
     yield from ((where, f"{how} {lease}") for where in held for how in (SEIZE, LOSE) for lease in ("service", "tuner"))
-    yield from ((load, f"{SEIZE} slot") for load in ("idle", "busy"))
-    yield from ((load, YIELD) for load in ("idle", "busy"))
+    loads = LOADS if sight.upsets else ("idle", "busy")
+    yield from ((load, what) for load in loads for what in (f"{SEIZE} slot", YIELD))
 
 
 def _of_pipelines() -> Found:
@@ -120,13 +136,8 @@ def _of_pipelines() -> Found:
 
 
 def _operators(sight: Sight) -> Found:
-    loads = ("idle", "queued", "busy")
-    yield from ((load, what) for what in (API, FLIP, *SECRETS) if what in sight.upsets for load in loads)
-    yield from (
-        (f"up down {load}", f"{how} w1") for how in (KILL, TERM) if how in sight.upsets for load in ("idle", "busy")
-    )
-    yield from ((f"up down {load}", f"{STAND} w1") for load in ("idle", "busy") if STAND in sight.upsets)
-    yield from (
-        (f"still down {load}", f"{how} w1") for how in (RESUME, KILL) for load in loads if STAND in sight.upsets
-    )
-    yield from ((f"down down {load}", f"{BEGIN} w1") for load in loads if BEGIN in sight.upsets)
+    yield from ((load, what) for what in (API, FLIP, *SECRETS) if what in sight.upsets for load in LOADS)
+    for how, workers, loads in _UPSETS:
+        name, _, worker = how.partition(" ")
+        if name in sight.upsets and (sight.standby or (worker == FIRST and workers.endswith(DOWN))):
+            yield from ((f"{workers} {load}", how) for load in loads)

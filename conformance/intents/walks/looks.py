@@ -56,7 +56,7 @@ def runs(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches
 def stored(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     sight: Stored = seen.what
     at, after = span_of(seen), command.get("after")
-    rules = [*_channels(state, sight, after, at, spans), *_tuners(state, sight, at, spans)]
+    rules = [*_channels(state, sight, after, at, spans), *_tuners(state, sight, after, at, spans)]
     rules += [*_lives(state, sight, at, spans), *_mappings(state, sight), *_records(state, sight)]
     nobody = rows.of_leftovers(after)
     rules.append(rule("nothing that nobody asked for", not sight.strays, *nobody))
@@ -82,12 +82,12 @@ def _lapsing(session: Session, at: Span, spans: Spans) -> bool:
     return session.unkept is not None and at.hi >= session.unkept.lo + spans.lease_ttl - spans.slack
 
 
-def _tuners(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule]:
+def _tuners(state: State, sight: Stored, after: str, at: Span, spans: Spans) -> Iterator[Rule]:
     """One slot for each that holds one, and no other (3.2 step 2)."""
     owners = [lease.owner for lease in sight.tuners if lease.owner]
     holders = [each for each in state.living if each.holds == BOTH]
     for holder in holders:
-        why = ("IN-TUNER-01", "IN-RUN-02") if state.attended(holder) else ("IN-KILL-02",)
+        why = rows.of_slot(state, holder, after)
         held = owners.count(holder.id) == 1 or (holder.id not in owners and _lapsing(holder, at, spans))
         yield in_time(f"one tuner lease of {holder.id}", held, *why)
     foreign, row = owners.count(FOREIGN), "IN-RUN-05" if state.slots else "IN-KILL-06"

@@ -97,7 +97,7 @@ def _other(name: str) -> str:
 def _orphan(session: Session, name: str, at: Span, spans: Spans) -> Session:
     """Returns the session after its worker was killed; what was unkept already stays so."""
     unkept = session.unkept or Span(at.lo - spans.renew_every - spans.slack, at.hi)
-    return replace(session, worker=name, dead=True, due=None, unkept=None if session.lapsed else unkept)
+    return replace(session, worker=name, dead=True, aged=False, due=None, unkept=None if session.lapsed else unkept)
 
 
 def term(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:

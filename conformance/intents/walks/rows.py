@@ -100,7 +100,8 @@ def _why_it_runs(state: State, session: Session, command: Command) -> Rows:
 def of_poll(state: State, session: Session, after: str) -> Rows:
     """Why a session shows what it does."""
     if session.mode == ENDED:
-        return ("IN-BUSY-05", "IN-QUEUE-01")
+        swept = session.why == GONE and session.said == ("", "")
+        return ("IN-KILL-05",) if swept else ("IN-BUSY-05", "IN-QUEUE-01")
     if session.mode == NEW:
         return ("IN-QUEUE-08", "IN-QUEUE-01")
     if after in ("restart", "rotate", "forget", "turn back"):
@@ -121,6 +122,15 @@ def of_lease(state: State, holder: Session, after: str) -> Rows:
     if after in ("restart", "flip"):
         return ("IN-KILL-09",) if after == "restart" else ("IN-PHASE-06",)
     return ("IN-RUN-04",) if holder.aged else ("IN-DEDUP-01", "IN-BUSY-04")
+
+
+def of_slot(state: State, holder: Session, after: str) -> Rows:
+    """Why a session has one slot."""
+    if not state.attended(holder):
+        return ("IN-KILL-02",)
+    if after == "redeliver":
+        return ("IN-DEDUP-03",)
+    return ("IN-RUN-04",) if holder.aged else ("IN-TUNER-01", "IN-RUN-02")
 
 
 def of_no_lease(state: State, channel: str, after: str) -> Rows:

@@ -138,7 +138,7 @@ def _counts(state: State, session: Session, at: Span, spans: Spans) -> bool | No
         return None
     if session.lapsed is None or not session.begun:
         return True
-    # Nobody has renewed its leases for so long that they are gone; once somebody works again it has to be given up.
+    # Nobody has renewed its leases for so long that they are gone. Where somebody works it has to be given up.
     return False if state.working and session.dead and at.lo > session.lapsed.hi + spans.past_ttl else None
 
 
