@@ -12,7 +12,7 @@ from holdfast.conformance.intents.walks.rules import conflict, refusal, shows, t
 from holdfast.conformance.intents.walks.sights import Stopped
 from holdfast.conformance.intents.walks.spans import Spans
 from holdfast.conformance.intents.walks.starts import mapped
-from holdfast.conformance.intents.walks.state import STOPPED, State
+from holdfast.conformance.intents.walks.state import READY, STOPPED, State
 from holdfast.conformance.intents.wire import Answer
 from holdfast.conformance.shared.walks import Span, rule, span_of
 
@@ -36,9 +36,11 @@ def stop(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     elif not state.attended(session):
         yield Branch((taken,), told.having(replace(session, stopping=True)))
     else:
-        ended = session.ended(STOPPED, Span(at.lo, at.hi + spans.linger))
-        row = "IN-RUN-06" if session.begun else "IN-RUN-08"
-        yield Branch((taken, *shows(ended, sight.shown, spans.running, row)), told.having(ended))
+        ended = session.ended(STOPPED, Span(at.lo, sight.until + spans.linger))
+        rules = [taken, *shows(ended, sight.shown, spans.running, "IN-RUN-06" if session.begun else "IN-RUN-08")]
+        if session.mode != READY:
+            rules.append(rule("a session that never runs after its stop", not sight.ran, "IN-RUN-08"))
+        yield Branch(tuple(rules), told.having(ended))
 
 
 def refused(state: State, command: Command, seen: Seen, _spans: Spans) -> Branches:

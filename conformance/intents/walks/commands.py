@@ -7,6 +7,7 @@ this key was answered with, `previous` the one before, `unknown` one that nobody
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.check.walk.vocabulary import Command, Step
 from holdfast.conformance.intents.walks.clients import CLIENTS
@@ -67,7 +68,7 @@ CURRENT, PREVIOUS, UNKNOWN = "current", "previous", "unknown"
 # What may be done to leases, to workers and to APIs.
 SEIZE, LOSE, YIELD = "seize", "lose", "yield"
 KILL, TERM, STAND, RESUME, BEGIN = "kill", "term", "stand", "resume", "begin"
-API, FLIP, ROTATE, FORGET, BACK = "restart", "flip", "rotate", "forget", "turn back"
+API, FLIP, SECRETS = "restart", "flip", ("rotate", "forget", "turn back")
 # Sessions that nobody has picked up: what comes of them is tried in every order.
 MOST_NEW = 3
 
@@ -109,18 +110,25 @@ def key_of(command: Command, spans: Spans) -> Key:
 
 
 def all_commands(state: State, sight: Sight) -> Iterator[Command]:
-    for target in sight.targets:
-        for key in _keys(target):
-            yield from _of_a_key(key, sight)
-        yield from _refusals(_keys(target)[0], sight)
-    yield Command.of(STOP, **_keys(CHANNELS[0])[0], which=UNKNOWN, node="n1")
-    yield Command.of("ask", which=UNKNOWN, node="n1")
+    yield from _whatever_the_state(sight)
     if sight.pipelines:
         yield from _of_pipelines(state, sight)
-    if sight.store:
-        yield from _of_leases(state)
-    yield from _of_workers(sight)
-    yield from _of_apis(sight)
+    if sight.store and (state.foreign or state.slots):
+        yield Command.of(YIELD)
+
+
+@lru_cache
+def _whatever_the_state(sight: Sight) -> tuple[Command, ...]:
+    """Returns the commands that may be drawn in every state; made once, since each draw asks for them."""
+    found: list[Command] = []
+    for target in sight.targets:
+        for key in _keys(target):
+            found += _of_a_key(key, sight)
+        found += _refusals(_keys(target)[0], sight)
+    found.append(Command.of(STOP, **_keys(CHANNELS[0])[0], which=UNKNOWN, node="n1"))
+    found.append(Command.of("ask", which=UNKNOWN, node="n1"))
+    found += _of_leases() if sight.store else []
+    return (*found, *_of_workers(sight), *_of_apis(sight))
 
 
 def _keys(target: str) -> list[dict[str, str]]:
@@ -162,14 +170,12 @@ def _of_pipelines(state: State, sight: Sight) -> Iterator[Command]:
                 yield Command.of("pace", target=target, how=pace)
 
 
-def _of_leases(state: State) -> Iterator[Command]:
+def _of_leases() -> Iterator[Command]:
     for channel in CHANNELS:
         yield from (
             Command.of(how, target=channel, lease=lease) for how in (SEIZE, LOSE) for lease in ("service", "tuner")
         )
     yield Command.of(SEIZE, lease="slot")
-    if state.foreign or state.slots:
-        yield Command.of(YIELD)
 
 
 def _of_workers(sight: Sight) -> Iterator[Command]:
@@ -180,7 +186,7 @@ def _of_workers(sight: Sight) -> Iterator[Command]:
 def _of_apis(sight: Sight) -> Iterator[Command]:
     if API in sight.upsets:
         yield from (Command.of(API, node=name) for name in sight.names())
-    yield from (Command.of(how) for how in (FLIP, ROTATE, FORGET, BACK) if how in sight.upsets)
+    yield from (Command.of(how) for how in (FLIP, *SECRETS) if how in sight.upsets)
 
 
 def all_openings(sight: Sight) -> list[list[Command]]:
@@ -209,17 +215,21 @@ def all_races(sight: Sight) -> Iterator[Step]:
     names = sight.names()
     first, last = names[0], names[-1]
     for target in sight.targets:
-        key = _keys(target)[0]
-        same = tuple(Command.of(START, **key, node=node) for node in (first, last, first))
+        same = tuple(_beside(_keys(target)[0], node) for node in (first, last, first))
         yield same[:2]
         yield same
         if target in CHANNELS:
-            other = Command.of(START, **_keys(target)[1], node=last)
-            stop = Command.of(STOP, **key, which=CURRENT, node=first)
+            other = _beside(_keys(target)[1], last)
+            stop = Command.of(STOP, **_keys(target)[0], which=CURRENT, node=first)
             yield from ((same[0], other), (stop, same[1]), (stop, other), (stop, stop))
-    starts = tuple(Command.of(START, **_keys(target)[0], node=last) for target in CHANNELS)
+    starts = tuple(_beside(_keys(target)[0], last) for target in CHANNELS)
     yield starts[:2]
     yield starts[1:]
+
+
+def _beside(key: dict[str, str], node: str) -> Command:
+    """Returns a start that is sent at the same instant as another one."""
+    return Command.of(START, **key, node=node, together=True)
 
 
 def ready(state: State, command: Command, spans: Spans) -> bool:

@@ -6,18 +6,14 @@ from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.intents import wire
+from holdfast.conformance.intents.walks import rows
 from holdfast.conformance.intents.walks.rules import shows
 from holdfast.conformance.intents.walks.sights import Stored
 from holdfast.conformance.intents.walks.spans import Spans
 from holdfast.conformance.intents.walks.state import (
     BOTH,
     ENDED,
-    EXPIRED,
-    FAILED,
     NEW,
-    NO_TUNER,
-    READY,
-    STOPPED,
     Announced,
     Session,
     State,
@@ -28,19 +24,10 @@ from holdfast.conformance.shared.walks import Span, in_time, rule, span_of
 Branches = Iterator[Branch[State]]
 # What somebody else's lease has as its owner.
 FOREIGN = "foreign"
-# Whose rows say that nothing is left behind, by the kind of step.
-LEFTOVERS = {
-    "start": ("IN-IDEM-02", "IN-HERD-02"),
-    "refused": ("IN-SIDE-01",),
-    "malformed": ("IN-VALID-01",),
-    "forwarded": ("IN-LAN-01",),
-    "lost": ("IN-QUEUE-07",),
-}
 _ROWS_OF_RUNS = ("IN-DEDUP-03", "IN-DEDUP-02", "IN-TUNER-03", "IN-RUN-08")
-_RELEASED = {STOPPED: "IN-RUN-06", NO_TUNER: "IN-TUNER-03", FAILED: "IN-RUN-03", EXPIRED: "IN-RUN-05"}
 
 
-def polls(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches:
+def polls(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     """Every session shows what it is; one that has ended goes on to show the same end."""
     shown: Mapping[str, Answer] = seen.what
     rules: list[Rule] = []
@@ -49,21 +36,10 @@ def polls(state: State, _command: Command, seen: Seen, spans: Spans) -> Branches
         answer = shown.get(session.id)
         if answer is None:
             continue
-        rules += shows(session, answer, spans.running, *_rows(state, session))
+        rules += shows(session, answer, spans.running, *rows.of_poll(state, session, command.get("after")))
         if session.mode == ENDED:
             after = after.having(replace(session, said=(answer.state, answer.reason)))
     yield Branch(tuple(rules), after)
-
-
-def _rows(state: State, session: Session) -> tuple[str, ...]:
-    """Returns the rows that have a session show what it does."""
-    if session.mode == ENDED:
-        return ("IN-BUSY-05", "IN-QUEUE-01")
-    if session.mode == NEW:
-        return ("IN-QUEUE-08", "IN-QUEUE-01")
-    if session.mode == READY and state.attended(session):
-        return ("IN-RUN-04", "IN-BUSY-02") if session.aged else ("IN-RUN-01", "IN-BUSY-02")
-    return ("IN-RUN-01",)
 
 
 def runs(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
@@ -79,25 +55,26 @@ def runs(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches
 
 def stored(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     sight: Stored = seen.what
-    at = span_of(seen)
-    rules = [*_channels(state, sight, at, spans), *_tuners(state, sight, at, spans), *_lives(state, sight, at, spans)]
-    rules += [*_mappings(state, sight), *_records(state, sight)]
-    rows = LEFTOVERS.get(command.get("after"), ("IN-IDEM-02",))
-    rules.append(rule("nothing that nobody asked for", not sight.strays, *rows))
-    said, left = _events(state, sight, rows)
+    at, after = span_of(seen), command.get("after")
+    rules = [*_channels(state, sight, after, at, spans), *_tuners(state, sight, after, at, spans)]
+    rules += [*_lives(state, sight, at, spans), *_mappings(state, sight), *_records(state, sight)]
+    nobody = rows.of_leftovers(after)
+    rules.append(rule("nothing that nobody asked for", not sight.strays, *nobody))
+    said, left = _events(state, sight, nobody)
     yield Branch((*rules, *said), _narrowed(replace(state, announced=left), sight, at, spans))
 
 
-def _channels(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule]:
+def _channels(state: State, sight: Stored, after: str, at: Span, spans: Spans) -> Iterator[Rule]:
     for channel, lease in sight.channels.items():
         holder = state.holder(channel)
         if channel in state.foreign:
             yield rule(f"somebody else's lease of {channel}", lease.owner == FOREIGN, "IN-RUN-05", "IN-BUSY-04")
         elif holder is not None:
             held = lease.owner == holder.id or (not lease.owner and _lapsing(holder, at, spans))
-            yield in_time(f"the lease of {channel} with {holder.id}", held, *_holding(state, holder))
+            yield in_time(f"the lease of {channel} with {holder.id}", held, *rows.of_lease(state, holder, after))
         else:
-            yield rule(f"no lease of {channel}", not lease.owner, *_released(state, channel))
+            why = rows.of_no_lease(state, channel, after) if lease.owner != FOREIGN else ("IN-KILL-06",)
+            yield in_time(f"no lease of {channel}", not lease.owner, *why)
 
 
 def _lapsing(session: Session, at: Span, spans: Spans) -> bool:
@@ -105,34 +82,18 @@ def _lapsing(session: Session, at: Span, spans: Spans) -> bool:
     return session.unkept is not None and at.hi >= session.unkept.lo + spans.lease_ttl - spans.slack
 
 
-def _holding(state: State, holder: Session) -> tuple[str, ...]:
-    if holder.mode == NEW:
-        return ("IN-PHASE-01",)
-    if not state.attended(holder):
-        return ("IN-KILL-02",)
-    return ("IN-RUN-04",) if holder.aged else ("IN-DEDUP-01", "IN-BUSY-04")
-
-
-def _released(state: State, channel: str) -> tuple[str, ...]:
-    """Returns the rows that have the lease of this channel given back, by how its last session has ended."""
-    last = next((each for each in reversed(state.sessions) if each.key.target == channel), None)
-    if last is None or last.why not in _RELEASED:
-        return ("IN-QUEUE-06",)
-    return (_RELEASED[last.why],)
-
-
-def _tuners(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule]:
+def _tuners(state: State, sight: Stored, after: str, at: Span, spans: Spans) -> Iterator[Rule]:
     """One slot for each that holds one, and no other (3.2 step 2)."""
     owners = [lease.owner for lease in sight.tuners if lease.owner]
     holders = [each for each in state.living if each.holds == BOTH]
     for holder in holders:
-        row = "IN-TUNER-01" if state.attended(holder) else "IN-KILL-02"
+        why = rows.of_slot(state, holder, after)
         held = owners.count(holder.id) == 1 or (holder.id not in owners and _lapsing(holder, at, spans))
-        yield in_time(f"one tuner lease of {holder.id}", held, row)
-    foreign = owners.count(FOREIGN)
-    yield rule(f"{state.slots} tuner leases of somebody else", foreign == state.slots, "IN-RUN-05")
+        yield in_time(f"one tuner lease of {holder.id}", held, *why)
+    foreign, row = owners.count(FOREIGN), "IN-RUN-05" if state.slots else "IN-KILL-06"
+    yield rule(f"{state.slots} tuner leases of somebody else", foreign == state.slots, row)
     others = len(owners) - foreign - sum(owners.count(holder.id) for holder in holders)
-    yield rule("no other tuner lease", not others, "IN-RUN-06", "IN-HERD-02", "IN-TUNER-04")
+    yield in_time("no other tuner lease", not others, "IN-RUN-06", "IN-HERD-02", "IN-TUNER-04")
 
 
 def _lives(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule]:
@@ -175,14 +136,14 @@ def _records(state: State, sight: Stored) -> Iterator[Rule]:
             yield rule("its state NEW", sight.records[session.id].upper() in wire.NEW, "IN-QUEUE-01")
 
 
-def _events(state: State, sight: Stored, rows: tuple[str, ...]) -> tuple[list[Rule], tuple[Announced, ...]]:
+def _events(state: State, sight: Stored, nobody: rows.Rows) -> tuple[list[Rule], tuple[Announced, ...]]:
     """Each new session has one start event, which names all that it has to; a stop may have one (3.1 step 5)."""
     left, rules = list(state.announced), list[Rule]()
     for entry in sight.events:
         found = next((each for each in left if (each.kind, each.id) == (entry.kind, entry.id)), None)
         if found is not None:
             left.remove(found)
-        rules.append(rule(f"no {entry.kind} of {entry.id or 'nobody'}", found is not None, *rows))
+        rules.append(rule(f"no {entry.kind} of {entry.id or 'nobody'}", found is not None, *nobody))
         rules.append(rule(f"a {entry.kind} that names what it starts", entry.sound, "IN-QUEUE-03"))
     missing = [each for each in left if each.due]
     rules.append(rule("the start event of each new session", not missing, "IN-QUEUE-02", "IN-QUEUE-03"))

@@ -80,7 +80,7 @@ class IntentsModel:
 
     def looks(self, _states: Sequence[State], step: Step) -> Iterator[Command]:
         """First the polls, which tell what has become of sessions; then what they hold, and whether they ran."""
-        yield Command.of("polls")
+        yield Command.of("polls", after=step[0].name)
         if self.sight.store:
             yield Command.of("stored", after=step[0].name)
         if self.sight.pipelines:

@@ -17,6 +17,7 @@ from holdfast.conformance.intents.walks.state import (
     NEW,
     NOTHING,
     READY,
+    SHUT,
     STANDBY,
     STARTING,
     STILL,
@@ -96,7 +97,7 @@ def _other(name: str) -> str:
 def _orphan(session: Session, name: str, at: Span, spans: Spans) -> Session:
     """Returns the session after its worker was killed; what was unkept already stays so."""
     unkept = session.unkept or Span(at.lo - spans.renew_every - spans.slack, at.hi)
-    return replace(session, worker=name, dead=True, due=None, unkept=None if session.lapsed else unkept)
+    return replace(session, worker=name, dead=True, aged=False, due=None, unkept=None if session.lapsed else unkept)
 
 
 def term(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
@@ -108,7 +109,7 @@ def term(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
         after, rules = state.with_worker(name, DOWN), [exited]
         for session in (each for each in state.sessions if each.begun and not each.dead):
             if session.id in ended:
-                now = session.ended(GONE, Span(at.lo, at.hi + spans.linger))
+                now = session.ended(SHUT, Span(at.lo, at.hi + spans.linger))
                 rules += shows(now, met.shown.get(session.id), spans.running, "IN-RUN-07")
             else:
                 now = replace(session, worker=_other(name))
@@ -137,7 +138,7 @@ def resume(state: State, command: Command, seen: Seen, spans: Spans) -> Branches
         changed = after
         for session in ways:
             changed = changed.having(session)
-        yield from _handled(changed, mine, met, at, spans)
+        yield from _handled(changed, command, mine, met, at, spans)
 
 
 def _resumed(session: Session, state: State, at: Span, spans: Spans) -> list[Session]:
@@ -156,7 +157,7 @@ def _resumed(session: Session, state: State, at: Span, spans: Spans) -> list[Ses
     return [kept]
 
 
-def _handled(state: State, before: Iterable[Session], met: Met, at: Span, spans: Spans) -> Branches:
+def _handled(state: State, command: Command, before: Iterable[Session], met: Met, at: Span, spans: Spans) -> Branches:
     """Yields a branch for each order in which what has waited may be handled."""
     waiting = [each.id for each in state.sessions if each.mode == NEW]
     concerned = [*(each.id for each in before), *waiting]
@@ -165,7 +166,7 @@ def _handled(state: State, before: Iterable[Session], met: Met, at: Span, spans:
         for session in (each for each in after.sessions if each.id in concerned):
             shown = met.shown.get(session.id)
             if session.id in waiting:
-                rules += verdict(session, shown, spans)
+                rules += verdict(state, session, shown, command, spans)
             else:
                 rules += shows(session, shown, spans.running, *_rows(session))
         yield Branch(tuple(rules), after)
@@ -188,7 +189,7 @@ def begin(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     if name == STANDBY:
         for session in (each for each in dead if each.lapsed):
             after = after.having(replace(session, due=Span(at.lo, at.hi + spans.give_up)))
-        yield from _handled(after, (), met, at, spans)
+        yield from _handled(after, command, (), met, at, spans)
         return
     after = replace(after, foreign=frozenset(), slots=0)
     for session in (each for each in after.sessions if each.live):
@@ -201,7 +202,7 @@ def begin(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
                 changed = changed.having(now.ended(GONE, at))
             else:
                 changed = changed.having(replace(now, due=Span(at.lo, at.hi + spans.give_up)))
-        yield from _handled(changed, [each for each in dead if each.id in ended], met, at, spans)
+        yield from _handled(changed, command, [each for each in dead if each.id in ended], met, at, spans)
 
 
 def _ended_by(dead: list[Session], name: str) -> Iterator[frozenset[str]]:

@@ -17,11 +17,16 @@ class Started:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The answer to a stop of this session, and what the session showed when it had ended, or did not end."""
+    """The answer to a stop of this session, and what the session showed when it had ended, or did not end.
+
+    `ran` says whether it was seen to run between the two, and `until` when the waiting was over.
+    """
 
     answer: Answer
     id: str
     shown: Answer | None = None
+    ran: bool = False
+    until: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from holdfast.conformance.intents.walks.commands import (
     UNKNOWN,
     key_of,
 )
-from holdfast.conformance.intents.walks.spans import Spans
+from holdfast.conformance.intents.walks.spans import MAIN_OFFSETS, Spans
 from holdfast.conformance.intents.walks.state import (
     ENDED,
     NEW,
@@ -83,7 +83,7 @@ def _of(state: State, session: Session) -> str:
     if session.mode == NEW:
         return "new"
     if session.dead:
-        return "orphan"
+        return "lapsed" if session.lapsed else "orphan"
     if not state.attended(session):
         return "frozen"
     return "starting" if session.mode == STARTING else "aged" if session.aged else "running"
@@ -94,6 +94,8 @@ def _start(state: State, command: Command, key: Key) -> str:
     word = own(state, key)
     if command.get("with"):
         return _broadly(word)
+    if command.get("at") not in ("", MAIN_OFFSETS[0]):
+        word = _broadly(word)
     if word not in ("fresh", "ended"):
         return word
     if not key.live:
@@ -110,7 +112,7 @@ def _leases(state: State, command: Command) -> str:
     if command.get("lease") == "slot":
         return _load(state)
     holder = state.holder(command.get("target"))
-    return "free" if holder is None else _of(state, holder)
+    return "free" if holder is None else _of(state, holder) if holder.begun else "new"
 
 
 def _workers(state: State) -> str:

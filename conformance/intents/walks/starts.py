@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.intents import wire
+from holdfast.conformance.intents.walks import rows
 from holdfast.conformance.intents.walks.commands import OPTIONAL, key_of
 from holdfast.conformance.intents.walks.rules import accepted, conflict, new_session, refusal, same_session, shows
 from holdfast.conformance.intents.walks.sights import Started
@@ -19,7 +20,6 @@ from holdfast.conformance.intents.walks.state import (
     BRIEF,
     BUSY,
     CHANNEL,
-    ENDED,
     FAILED,
     FAILS,
     LONG,
@@ -37,13 +37,6 @@ from holdfast.conformance.intents.walks.state import (
 from holdfast.conformance.shared.walks import Span, span_of
 
 Branches = Iterator[Branch[State]]
-# The rows that say what a worker makes of a session.
-ENDINGS = {
-    BUSY: ("IN-BUSY-02", "IN-DEDUP-02"),
-    NO_TUNER: ("IN-TUNER-02",),
-    FAILED: ("IN-RUN-03",),
-    STOPPED: ("IN-RUN-08",),
-}
 
 
 @dataclass(frozen=True)
@@ -75,15 +68,10 @@ class Start:
         taking = self.state.phase == 1 and self.key.live
         taken = self.state.taken(self.key.target, self.at) if taking else False
         if taken is not False:
-            yield Branch(conflict(self.sight.answer, self.spans.retry_after, *self._conflicting()), self.state)
+            why = rows.of_conflict(self.state, self.command, self.key.target, self.key.profile)
+            yield Branch(conflict(self.sight.answer, self.spans.retry_after, *why), self.state)
         if taken is not True:
             yield from self._looked_up(taking=taking)
-
-    def _conflicting(self) -> tuple[str, ...]:
-        holder = self.state.holder(self.key.target)
-        if holder is not None and holder.key == self.key:
-            return ("IN-PHASE-02",)
-        return ("IN-KILL-03",) if holder is not None and holder.dead else ("IN-PHASE-01",)
 
     def _looked_up(self, *, taking: bool) -> Branches:
         """`taking`: the API holds the channel by now, for a session that may never be."""
@@ -91,31 +79,16 @@ class Start:
             if found is None:
                 yield from self._new(taking=taking)
             else:
-                rules = (*accepted(self.sight.answer, *self._rows(found)), self._same(found))
+                why = rows.of_replay(self.state, self.command, found)
+                rules = (*accepted(self.sight.answer, *why), same_session(self.sight.answer, found, *why))
                 yield Branch(rules, self.state)
                 if taking and found.mode == NEW:  # the lease that it takes anew may stay, if it is the session's
                     kept = replace(found, holds=CHANNEL, unkept=self.at, lapsed=None)
                     yield Branch(rules, self.state.having(kept))
 
-    def _same(self, found: Session) -> Rule:
-        return same_session(self.sight.answer, found, *self._rows(found))
-
-    def _rows(self, found: Session) -> tuple[str, ...]:
-        """Returns the rows that have this start answered with this session."""
-        way = self.command.get("with")
-        if found.secret != self.state.secrets[0]:
-            return ("IN-KEY-06",)
-        if not self.key.live:
-            return ("IN-KEY-03", "IN-IDEM-01")
-        if way:
-            return ("IN-KEY-02",) if way in ("an offset", "blanks") else ("IN-IDEM-03",)
-        return ("IN-IDEM-04",) if found.aged else ("IN-IDEM-01", "IN-HERD-04")
-
     def _new(self, *, taking: bool) -> Branches:
-        answer, before = self.sight.answer, self.state.last(self.key)
-        rows = ("IN-IDEM-05",) if before and before.mode == ENDED else ("IN-QUEUE-05", "IN-BUSY-01")
-        rows = ("IN-KILL-05",) if before and before.dead and before.live else rows
-        known = (*accepted(answer, "IN-QUEUE-04", *rows), new_session(answer, self.state.sessions, *rows))
+        answer, why = self.sight.answer, rows.of_new(self.state, self.state.last(self.key), self.key.target)
+        known = (*accepted(answer, "IN-QUEUE-04", *why), new_session(answer, self.state.sessions, *why))
         session = Session(answer.session_id, self.key, self.state.secrets[0], since=self.at)
         if taking:
             session = replace(session, holds=CHANNEL, unkept=self.at)
@@ -130,15 +103,14 @@ class Start:
         session = after.session(id_)
         if session is None:
             raise LookupError("the model has no session that was just started")
-        return verdict(session, self.sight.shown, self.spans)
+        return verdict(self.state, session, self.sight.shown, self.command, self.spans)
 
 
-def verdict(session: Session, shown: wire.Answer | None, spans: Spans) -> tuple[Rule, ...]:
+def verdict(
+    before: State, session: Session, shown: wire.Answer | None, command: Command, spans: Spans
+) -> tuple[Rule, ...]:
     """What a session shows when a worker has dealt with it, or when none does."""
-    rows = ENDINGS.get(session.why, ("IN-RUN-01",)) if session.mode != NEW else ("IN-QUEUE-01", "IN-QUEUE-08")
-    if session.mode == READY and not session.key.live:
-        rows = ("IN-TUNER-04",)
-    return shows(session, shown, spans.running, *rows)
+    return shows(session, shown, spans.running, *rows.of_verdict(before, session, command))
 
 
 def mapped(state: State, key: Key, at: Span, spans: Spans) -> list[Session | None]:
@@ -166,7 +138,7 @@ def _counts(state: State, session: Session, at: Span, spans: Spans) -> bool | No
         return None
     if session.lapsed is None or not session.begun:
         return True
-    # Nobody has renewed its leases for so long that they are gone; once somebody works again it has to be given up.
+    # Nobody has renewed its leases for so long that they are gone. Where somebody works it has to be given up.
     return False if state.working and session.dead and at.lo > session.lapsed.hi + spans.past_ttl else None
 
 

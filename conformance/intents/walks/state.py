@@ -24,7 +24,9 @@ NEW, STARTING, READY, ENDED = "new", "starting", "ready", "ended"
 # What a session holds.
 NOTHING, CHANNEL, BOTH = "", "channel", "both"
 # How a session has ended.
-STOPPED, BUSY, NO_TUNER, FAILED, EXPIRED, GONE = "stopped", "busy", "no tuner", "failed", "expired", "gone"
+STOPPED, BUSY, NO_TUNER, FAILED = "stopped", "busy", "no tuner", "failed"
+# It lost its leases, it was left behind by a worker that was killed, or its worker was told to stop.
+EXPIRED, GONE, SHUT = "expired", "gone", "shut down"
 # How the pipelines of a target behave: they start slowly, more slowly than a lease lives, never, or end by themselves.
 USUAL, SLOW, LONG, FAILS, BRIEF = "", "slow", "long", "fails", "brief"
 UP, STILL, DOWN = "up", "still", "down"

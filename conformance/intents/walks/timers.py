@@ -19,6 +19,7 @@ def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
             yield _lapse(state, session, session.unkept, spans)
         elif session.dead and session.due is not None and state.working:
             yield _sweep(state, session, session.due)
+            yield from _past(state, session, spans)
         elif session.mode == STARTING and session.due is not None and state.attended(session):
             yield _up(state, session, session.due)
         if session.mode == READY and not session.aged and state.attended(session):
@@ -59,6 +60,20 @@ def _sweep(state: State, session: Session, due: Span) -> Timer[State]:
     )
 
 
+def _past(state: State, session: Session, spans: Spans) -> Iterator[Timer[State]]:
+    """From here on a start of its key has to make a session of its own. There is nothing to happen, but to ask."""
+    if session.lapsed is not None and not session.aged:
+        at = session.lapsed.hi + spans.past_ttl
+        yield Timer(
+            f"{_named(session)} to count no more, as its worker is dead",
+            "past",
+            at,
+            at,
+            lambda _lo, _hi: [state.having(replace(session, aged=True))],
+            about=(("target", session.key.target),),
+        )
+
+
 def _up(state: State, session: Session, due: Span) -> Timer[State]:
     return Timer(
         f"the pipeline of {_named(session)} to be up",
@@ -68,6 +83,8 @@ def _up(state: State, session: Session, due: Span) -> Timer[State]:
         lambda lo, hi: [state.having(replace(session, mode=READY, since=Span(lo, hi), due=None))],
         ("IN-RUN-01",),
         (("target", session.key.target),),
+        # One that runs too early may be one whose stop was put off until it ran.
+        not_before=("IN-RUN-01", "IN-RUN-08"),
     )
 
 

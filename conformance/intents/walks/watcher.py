@@ -111,8 +111,8 @@ class Watcher:
         wanted, seen = list(ids), dict[str, Answer]()
 
         async def look() -> bool:
-            seen.update(await self._shown(id_ for id_ in wanted if id_ not in seen or not fits(id_, seen[id_])))
-            return all(fits(id_, seen[id_]) for id_ in wanted)
+            seen.update(await self._shown(id_ for id_ in wanted if id_ not in seen or not seen[id_].terminal))
+            return all(fits(id_, seen[id_]) for id_ in wanted) and await self._under_way(seen)
 
         fits = met or self._is_met
         await self._at_most(look, self._intents.never("start_ready"), "sessions to be decided")
@@ -122,10 +122,21 @@ class Watcher:
         await self._given_back()
         return seen
 
+    async def _under_way(self, seen: Mapping[str, Answer]) -> bool:
+        """Whether each session that is starting has its slot: until then it may still be rejected for lack of one."""
+        starting = {id_ for id_, answer in seen.items() if answer.state in wire.STARTING and self._keys[id_].live}
+        if not starting or not self._stage.sight.store:
+            return True
+        return starting <= {*(await self._intents.store.leases("tuner")).values()}
+
     async def _given_back(self) -> None:
-        """Waits until nothing is held any more by a session that has ended, where that can be seen."""
+        """Waits until nothing is held any more by a session that has ended, where that can be seen.
+
+        What is free only when a lease may have run out was not released.
+        """
         if self._stage.sight.store:
-            await self._at_most(self._holds_nothing, self._intents.never("stop_release"), "leases to be released")
+            T = self._intents.T
+            await self._at_most(self._holds_nothing, T.lease_left - T.lease_slack, "leases to be released")
 
     async def _holds_nothing(self) -> bool:
         return not {*(await self._intents.store.leases()).values()} & self._over.keys()

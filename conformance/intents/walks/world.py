@@ -50,12 +50,13 @@ class IntentsWorld(Watcher):
             self._done()
 
     def can(self, command: Command) -> bool:
-        which, told = command.get("which"), self._told.get(key_of(command, self._spans), [])
-        return {CURRENT: len(told) > 0, PREVIOUS: len(told) > 1}.get(which, True)
+        needed = {CURRENT: 1, PREVIOUS: 2}.get(command.get("which"), 0)
+        return not needed or len(self._told.get(key_of(command, self._spans), [])) >= needed
 
     def relation(self, command: Command) -> str:
         target, node = command.get("target"), command.get("node")
-        if command.name not in (START, "stop") or command.get("with") or self._stage.sight.nodes < 2:
+        alike = command.get("with") or command.get("which") == UNKNOWN
+        if command.name not in (START, "stop") or alike or self._stage.sight.nodes < 2:
             return NO_NODE
         return "same" if self._nodes.get(target, node) == node else "other"
 
@@ -152,9 +153,16 @@ class IntentsWorld(Watcher):
         if command.get("which") == UNKNOWN:
             return _seen(answer, Stopped(answer, id_))
         waits = self._up and not self._orphaned(id_) and id_ not in self._over
-        shown = (await self._decided([id_], _has_ended))[id_] if waits else None
+        ran = False
+
+        def ended(_id: str, seen: Answer) -> bool:
+            nonlocal ran
+            ran = ran or seen.state in self._spans.running
+            return seen.terminal
+
+        shown = (await self._decided([id_], ended))[id_] if waits else None
         text = answer.describe() + (f", then {shown.describe()}" if shown else "")
-        return Seen(answer.sent, time.monotonic(), Stopped(answer, id_, shown), text, answer.late)
+        return _seen(answer, Stopped(answer, id_, shown, ran, time.monotonic()), text=text)
 
     async def _refused(self, command: Command) -> Seen:
         key, by = key_of(command, self._spans), command.get("by")
@@ -335,5 +343,7 @@ def _told(shown: Mapping[str, Answer]) -> str:
     return ", ".join(f"{id_[:8]} {answer.state or answer.status} {answer.reason}" for id_, answer in shown.items())
 
 
-def _seen(answer: Answer, what: Any, *, late: bool | None = None) -> Seen:
-    return Seen(answer.sent, answer.received, what, answer.describe(), answer.late if late is None else late)
+def _seen(answer: Answer, what: Any, *, text: str = "", late: bool | None = None) -> Seen:
+    """Returns what came of a call: its effect was before the answer, however long its consequences were waited for."""
+    said = text or answer.describe()
+    return Seen(answer.sent, answer.received, what, said, answer.late if late is None else late)
