@@ -205,14 +205,15 @@ def all_openings(sight: Sight) -> list[list[Command]]:
     if STAND in sight.upsets:
         found.append([one, Command.of(STAND, worker=FIRST), two])
     if KILL in sight.upsets:
-        found.append([one, Command.of(KILL, worker=FIRST), two])
+        lapse, past = _waits()
+        found += [[one, Command.of(KILL, worker=FIRST), two], [one, Command.of(KILL, worker=FIRST), lapse]]
         if sight.standby:
             orphan = [one, Command.of(BEGIN, worker=STANDBY), Command.of(KILL, worker=FIRST)]
-            found += [orphan, [*orphan, *_until_it_counts_no_more()]]
+            found += [orphan, [*orphan, lapse, past]]
     return found
 
 
-def _until_it_counts_no_more() -> Iterator[Command]:
+def _waits() -> Iterator[Command]:
     """Yields the waits after which the session of a dead worker has to be given up; seldom anybody waits so long."""
     for timer, kind in (("what c1 p1 holds to lapse", "lapse"), ("c1 p1 to count no more", "past")):
         yield Command.of(WAIT, target="c1", kind=kind, side="after", **{"for": timer})
