@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from holdfast.check.walk.draw import WAIT
 from holdfast.check.walk.vocabulary import Command, Step
 from holdfast.conformance.intents.walks.clients import CLIENTS
 from holdfast.conformance.intents.walks.malformed import MALFORMED, OF_RECORDINGS
@@ -204,10 +205,18 @@ def all_openings(sight: Sight) -> list[list[Command]]:
     if STAND in sight.upsets:
         found.append([one, Command.of(STAND, worker=FIRST), two])
     if KILL in sight.upsets:
-        found.append([one, Command.of(KILL, worker=FIRST), two])
+        lapse, past = _waits()
+        found += [[one, Command.of(KILL, worker=FIRST), two], [one, Command.of(KILL, worker=FIRST), lapse]]
         if sight.standby:
-            found.append([one, Command.of(BEGIN, worker=STANDBY), Command.of(KILL, worker=FIRST)])
+            orphan = [one, Command.of(BEGIN, worker=STANDBY), Command.of(KILL, worker=FIRST)]
+            found += [orphan, [*orphan, lapse, past]]
     return found
+
+
+def _waits() -> Iterator[Command]:
+    """Yields the waits after which the session of a dead worker has to be given up; seldom anybody waits so long."""
+    for timer, kind in (("what c1 p1 holds to lapse", "lapse"), ("c1 p1 to count no more", "past")):
+        yield Command.of(WAIT, target="c1", kind=kind, side="after", **{"for": timer})
 
 
 def all_races(sight: Sight) -> Iterator[Step]:

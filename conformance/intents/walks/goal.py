@@ -2,7 +2,8 @@
 
 A situation is a word for what has become of the youngest session of a key (`fresh` if there was none), and where a
 start makes a new one, a word for its channel. Left out are pairs that the model never draws, because the document does
-not say what comes of them, and those that need a worker that is away, where a walk can do nothing to workers.
+not say what comes of them, those that need a worker that is away, where a walk can do nothing to workers, and waits
+until the session of a dead worker has been ended by another: how soon that one looks for such sessions is its affair.
 """
 
 from collections.abc import Iterator
@@ -110,10 +111,7 @@ def _refusals(sight: Sight) -> Found:
 
 def _waits(sight: Sight) -> Found:
     kinds = ["age", *(["pipeline"] if sight.pipelines else []), *(["lapse"] if sight.upsets else [])]
-    kinds += ["past"] if sight.standby else []
     yield from ((kind, f"wait until {side}") for kind in kinds for side in ("before", "after"))
-    if sight.standby:
-        yield "sweep", "wait until after"
 
 
 def _of_the_store(sight: Sight) -> Found:

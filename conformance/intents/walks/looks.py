@@ -107,9 +107,8 @@ def _lives(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule
         yield rule(f"a lease for {spans.lease_ttl:g} s at most", held, "IN-DEDUP-04")
         if session.unkept is not None:
             row = "IN-PHASE-04" if session.mode == NEW else "IN-KILL-02"
-            since, until = at.lo + left - spans.lease_ttl, at.hi + left - spans.lease_ttl
-            kept = until >= session.unkept.lo - spans.slack and since <= session.unkept.hi + spans.slack
-            yield rule("a lease that nobody has renewed meanwhile", kept, row)
+            since = at.lo + left - spans.lease_ttl
+            yield rule("a lease that nobody has renewed meanwhile", since <= session.unkept.hi + spans.slack, row)
 
 
 def _mappings(state: State, sight: Stored) -> Iterator[Rule]:
@@ -151,14 +150,15 @@ def _events(state: State, sight: Stored, nobody: rows.Rows) -> tuple[list[Rule],
 
 
 def _narrowed(state: State, sight: Stored, at: Span, spans: Spans) -> State:
-    """Returns the state with what life times say about leases that nobody renews: when they were renewed last."""
+    """Returns the state with what life times say about leases that nobody renews: when they were renewed last.
+
+    A machine that is busy may have kept the last renewal from coming in time, so what they say counts.
+    """
     for session in (each for each in state.living if each.holds and each.unkept):
         lease = sight.channels.get(session.key.target)
         if lease is None or lease.left is None or lease.owner != session.id or session.unkept is None:
             continue
         renewed = lease.left - spans.lease_ttl
-        said = Span(at.lo + renewed - spans.slack, at.hi + renewed + spans.slack)
-        narrow = Span(max(said.lo, session.unkept.lo), min(said.hi, session.unkept.hi))
-        if narrow.lo <= narrow.hi:
-            state = state.having(replace(session, unkept=narrow))
+        said = Span(at.lo + renewed - spans.slack, min(at.hi + renewed, session.unkept.hi) + spans.slack)
+        state = state.having(replace(session, unkept=said))
     return state

@@ -67,6 +67,8 @@ class IntentsModel:
         return merged(states)
 
     def ready(self, state: State, command: Command) -> bool:
+        if command.name == WAIT:
+            return any(timer.name == command.get("for") for timer in self.timers(state))
         return ready(state, command, self.spans)
 
     def commands(self, state: State) -> Iterable[Command]:

@@ -96,7 +96,7 @@ def _other(name: str) -> str:
 
 def _orphan(session: Session, name: str, at: Span, spans: Spans) -> Session:
     """Returns the session after its worker was killed; what was unkept already stays so."""
-    unkept = session.unkept or Span(at.lo - spans.renew_every - spans.slack, at.hi)
+    unkept = session.unkept or Span(at.lo - spans.renewed, at.hi)
     return replace(session, worker=name, dead=True, aged=False, due=None, unkept=None if session.lapsed else unkept)
 
 
@@ -121,7 +121,7 @@ def term(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
 def stand(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     """A worker that stands still renews nothing."""
     at, name = span_of(seen), command.get("worker")
-    unkept = Span(at.lo - spans.renew_every - spans.slack, at.hi)
+    unkept = Span(at.lo - spans.renewed, at.hi)
     after = state.with_worker(name, STILL)
     for session in (each for each in state.sessions if each.begun and not each.dead):
         after = after.having(replace(session, unkept=unkept, due=None))

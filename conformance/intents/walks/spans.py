@@ -17,11 +17,11 @@ class Spans:
     """Durations in this run's seconds.
 
     `linger` is how long a lease may be there after its session was seen to have ended; nothing where walks see leases,
-    because then they wait for that. `starts` are the delays of pipelines that start slowly.
+    because then they wait for that. `renewed` is how long before its worker went away a session renewed its leases at
+    the latest; where walks see leases, their life times say more.
     """
 
     lease_ttl: float
-    renew_every: float
     slack: float
     past_ttl: float
     give_up: float
@@ -29,6 +29,7 @@ class Spans:
     slow: float
     long: float
     retry_after: int
+    renewed: float
     linger: float
     offsets: Mapping[str, int]
     # The states in which a session runs.
@@ -38,7 +39,6 @@ class Spans:
     def of(cls, T: SpecTime, running: frozenset[str], *, sees_leases: bool) -> "Spans":
         return cls(
             lease_ttl=T.lease_ttl,
-            renew_every=T.renew_every,
             slack=T.lease_slack,
             past_ttl=T.past_ttl,
             give_up=T.give_up,
@@ -46,6 +46,7 @@ class Spans:
             slow=T.slow_start,
             long=T.long_start,
             retry_after=T.count("retry_after_seconds"),
+            renewed=T.renew_every + T.lease_slack if sees_leases else 2 * T.renew_every,
             linger=0.0 if sees_leases else T.never("stop_release"),
             offsets={name: 0 if name == "none" else T.count(f"vod_{name}_ms") for name in OFFSETS},
             running=running,

@@ -38,7 +38,7 @@ def _lapse(state: State, session: Session, unkept: Span, spans: Spans) -> Timer[
         return [state.having(replace(session, holds=NOTHING, unkept=None, lapsed=Span(lo, hi), due=due))]
 
     return Timer(
-        f"the end of what {_named(session)} holds",
+        f"what {_named(session)} holds to lapse",
         "lapse",
         unkept.lo + spans.lease_ttl - spans.slack,
         unkept.hi + spans.lease_ttl + spans.slack,
@@ -65,7 +65,7 @@ def _past(state: State, session: Session, spans: Spans) -> Iterator[Timer[State]
     if session.lapsed is not None and not session.aged:
         at = session.lapsed.hi + spans.past_ttl
         yield Timer(
-            f"{_named(session)} to count no more, as its worker is dead",
+            f"{_named(session)} to count no more",
             "past",
             at,
             at,

@@ -216,14 +216,13 @@ class Watcher:
         found = []
         for event in await self._intents.store.events(after=self._stage.last):
             self._stage.last = event.id
-            if event.kind == wire.START_EVENT and self._copies[event.session_id] and self._seen_before(event):
+            if event.kind not in (wire.START_EVENT, wire.STOP_EVENT):
+                continue  # what else is said on the bus is nobody's affair
+            if event.kind == wire.START_EVENT and self._copies[event.session_id]:
                 self._copies[event.session_id] -= 1
                 continue
             found.append(Entry(event.kind, event.session_id, self._is_sound(event)))
         return tuple(found)
-
-    def _seen_before(self, event: Event) -> bool:
-        return event.session_id in self._keys
 
     def _is_sound(self, event: Event) -> bool:
         """Whether a start event names channel and profile, or recording, profile and offset, of its session."""

@@ -11,7 +11,7 @@ from holdfast.conformance.intents.walks.looks import FOREIGN
 from holdfast.conformance.intents.walks.sights import Entry, Lease, Met, Started, Stopped, Stored
 from holdfast.conformance.intents.walks.state import CHANNELS, DOWN, SLOTS, STILL, UP, Key, secrets_after
 from holdfast.conformance.intents.wire import Answer
-from tests.conformance.intents.sound_service import POLLED, RUNNING, SPANS, Record, Service, seized
+from tests.conformance.intents.sound_service import POLLED, RENEW, RUNNING, SPANS, Record, Service, seized
 
 TAKES = 0.01
 
@@ -179,7 +179,7 @@ class MemoryWorld:
     def _resume(self, command: Command) -> Met:
         shown = [each.id for each in self.living]
         self.service.workers[command.get("worker")] = UP
-        self.service.pass_until(self.service.now + SPANS.renew_every)
+        self.service.pass_until(self.service.now + RENEW)
         return Met(self._decided(shown))
 
     def _begin(self, command: Command) -> Met:

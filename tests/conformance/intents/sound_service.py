@@ -29,7 +29,6 @@ from holdfast.conformance.intents.wire import Answer
 _MS = (10000, 0, 999, 9999, 10500, 10999, 11000, 60000)
 SPANS = Spans(
     lease_ttl=6,
-    renew_every=2,
     slack=0.25,
     past_ttl=1,
     give_up=12,
@@ -37,11 +36,12 @@ SPANS = Spans(
     slow=3,
     long=9,
     retry_after=1,
+    renewed=2.25,
     linger=0,
     offsets=dict(zip(OFFSETS, _MS, strict=True)),
     running=frozenset({"READY"}),
 )  # as at a time scale of 0.2
-TICK, POLLED = 0.05, 0.2
+TICK, POLLED, RENEW = 0.05, 0.2, 2.0
 RUNNING = ("STARTING", "READY")
 
 
@@ -102,7 +102,7 @@ class Service:
         for record in begun:
             if record.worker in up:
                 self._attend(record)
-        if self.now >= self.swept + SPANS.renew_every and self.habit != "orphans stay":
+        if self.now >= self.swept + RENEW and self.habit != "orphans stay":
             self.swept = self.now
             for record in begun:
                 if self.workers[record.worker] == DOWN and record.until < self.now:
@@ -165,7 +165,7 @@ class Service:
             return
         if record.state == "STARTING" and self.now >= record.ready:
             record.state, record.ran = "READY", True
-        if self.now < record.renewed + SPANS.renew_every:
+        if self.now < record.renewed + RENEW:
             return
         record.renewed, record.until = self.now, self.now + SPANS.lease_ttl
         if record.key.live and self.habit != "renews nothing":
