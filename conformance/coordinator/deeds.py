@@ -23,7 +23,7 @@ from holdfast.conformance.coordinator.groups import JOB_QUEUES
 from holdfast.conformance.coordinator.messages import Job
 from holdfast.target.tap import Command
 
-_SCRIPTS = ("EVAL", "EVALSHA", "FCALL")
+SCRIPTS = ("EVAL", "EVALSHA", "FCALL")
 _READS = ("XREADGROUP", "XREAD", "XAUTOCLAIM", "XCLAIM")
 # Commands by which a queue may lose entries.
 _TRIMS = ("MAXLEN", "MINID")
@@ -57,7 +57,7 @@ class Deeds:
         exact = {each.node for each in around if self._wrote(each, entry)}
         if exact:
             return exact
-        scripts = [each for each in around if each.name in _SCRIPTS]
+        scripts = [each for each in around if each.name in SCRIPTS]
         for fits in (_carries, _may_name):
             if narrowed := {each.node for each in scripts if fits(each, entry)}:
                 return narrowed
@@ -101,7 +101,7 @@ class Deeds:
 
     def claims(self, *, since: Moment | None = None, until: Moment | None = None) -> list[Command]:
         """Returns the commands that may have taken the lock: SET and SETNX on it, and scripts that name it."""
-        return self.tap.commands("SET", "SETNX", *_SCRIPTS, key=self._names.lock, since=since, until=until)
+        return self.tap.commands("SET", "SETNX", *SCRIPTS, key=self._names.lock, since=since, until=until)
 
     def claims_that_succeeded(self) -> list[Command]:
         """Returns the commands that took the lock, as their answers say, oldest first."""
@@ -122,7 +122,7 @@ class Deeds:
 
     def reads(self, queue: str, *, node: str | None = None, since: Moment | None = None) -> list[Command]:
         """Returns the commands by which nodes read a queue, scripts that name it included."""
-        return self.tap.commands(*_READS, *_SCRIPTS, key=queue, node=node, since=since)
+        return self.tap.commands(*_READS, *SCRIPTS, key=queue, node=node, since=since)
 
     def given(self, topic: str, node: str) -> Callable[[Entry], bool]:
         """Returns what says whether a node has been given an entry of a topic: by a read, or as a subscriber."""
@@ -133,13 +133,13 @@ class Deeds:
         )
 
     def acknowledges(self, queue: str, *, node: str | None = None, since: Moment | None = None) -> list[Command]:
-        return self.tap.commands("XACK", *_SCRIPTS, key=queue, node=node, since=since)
+        return self.tap.commands("XACK", *SCRIPTS, key=queue, node=node, since=since)
 
     def touches(self, job: Job, *, node: str | None = None, since: Moment | None = None) -> list[Command]:
         """Returns the commands by which nodes read or acknowledge the queues of a job."""
         queues = [self._names.channel(kind, **job.ids) for kind in JOB_QUEUES]
         found = [each for queue in queues for each in self.tap.commands(key=queue, node=node, since=since)]
-        return [each for each in found if each.name in (*_READS, *_SCRIPTS, "XACK")]
+        return [each for each in found if each.name in (*_READS, *SCRIPTS, "XACK")]
 
     async def of_nobody_else(self, commands: Sequence[Command], nodes: Iterable[str], what: str, why: str) -> None:
         """Judges that all of these commands come from these nodes, and that nobody went past the tap."""
@@ -203,7 +203,7 @@ def _took(command: Command) -> bool:
 
 def takes_in_one_step(claim: Command, transaction: Sequence[Command]) -> bool:
     """Whether a claim sets value and expiry at once: SET with NX and an expiry, a script, or one transaction."""
-    if claim.name in _SCRIPTS:
+    if claim.name in SCRIPTS:
         return True
     words = {str(word).upper() for word in claim.words[3:]}
     if claim.name == "SET" and "NX" in words and words & _EXPIRIES:

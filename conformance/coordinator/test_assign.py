@@ -9,13 +9,13 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator.client import Cluster
-from holdfast.conformance.coordinator.deeds import Deeds
+from holdfast.conformance.coordinator.deeds import SCRIPTS, Deeds
 from holdfast.conformance.coordinator.ghost import silent_id
 from holdfast.conformance.coordinator.groups import JOB_QUEUES
+from holdfast.conformance.coordinator.logged import logged_once
 from holdfast.conformance.coordinator.messages import Job
 from holdfast.conformance.coordinator.store import JOB, JOBS_OF, QUERY_LOGS, Record
 from holdfast.conformance.coordinator.wire import ASSIGNED
-from holdfast.conformance.coordinator.worker import first_occurrences, numbers
 from holdfast.target.tap import Command
 
 # Jobs that are offered once, jobs that are offered twice, and the logs of each of those.
@@ -96,7 +96,7 @@ async def test_each_job_stands_with_one_owner_that_stays(cluster: Cluster) -> No
     for record in before:
         expect(owners[record.job_id], record.owner, why=f"the owner of {record.job_id}, which nobody handed off")
     for job in twice:
-        await _logged_once(cluster, job)
+        await logged_once(cluster, job)
 
 
 async def _on_one_list(cluster: Cluster, jobs: Sequence[Job]) -> None:
@@ -106,16 +106,6 @@ async def _on_one_list(cluster: Cluster, jobs: Sequence[Job]) -> None:
         owning = [node for node, ids in lists.items() if job.id in ids]
         demand(len(owning) == 1, "each job on the list of one node", f"{job.id}: {' and '.join(owning) or 'none'}")
     expect(sum(len(ids) for ids in lists.values()), len(jobs), why="jobs on all lists")
-
-
-async def _logged_once(cluster: Cluster, job: Job) -> None:
-    """Judges that each log that was published is stored once."""
-    stored, published = numbers(await cluster.store.logs(job)), cluster.worker.of(job).numbers
-    expect(first_occurrences(stored), published, why=f"the logs of {job.id}")
-    if len(stored) > len(published) and cluster.dialect.get("at_least_once"):
-        cluster.context.warn(f"{len(stored) - len(published)} logs of {job.id} are stored more than once")
-        return
-    expect(len(stored), len(published), why=f"logs of {job.id} that are stored, each once")
 
 
 # --- CO-ASSIGN-02
@@ -218,7 +208,7 @@ def _order(entry_id: str) -> tuple[int, ...]:
 
 
 # Commands that may store who owns a job.
-_RECORDS = frozenset({"HSET", "HSETNX", "HMSET", "SET", "SETNX", "SADD", "ZADD", "EVAL", "EVALSHA", "FCALL"})
+_RECORDS = frozenset({"HSET", "HSETNX", "HMSET", "SET", "SETNX", "SADD", "ZADD", *SCRIPTS})
 
 
 @verifies("CO-ASSIGN-02", part=4, isolation="quiet", nodes=3, waits="first_leader + 2*claim_latency")
