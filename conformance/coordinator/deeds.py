@@ -72,13 +72,13 @@ class Deeds:
 
     def writes(self, entry: Entry, node: str) -> list[Command]:
         """Returns the commands by which this node may have written an entry of a topic or queue, oldest first."""
-        found = self.tap.commands("XADD", "PUBLISH", *_SCRIPTS, node=node, until=entry.at)
+        found = self.tap.commands("XADD", "PUBLISH", *SCRIPTS, node=node, until=entry.at)
         return [each for each in found if any(entry.message.said[:_KEPT] == str(word)[:_KEPT] for word in each.words)]
 
     def first_subscriptions(self, job: Job, node: str) -> dict[str, list[Command]]:
         """Returns the first command by which a node made a group of each of a job's queues, or read it."""
         queues = [self._names.channel(kind, **job.ids) for kind in JOB_QUEUES]
-        found = {queue: self.tap.commands("XGROUP", *_READS, *_SCRIPTS, key=queue, node=node) for queue in queues}
+        found = {queue: self.tap.commands("XGROUP", *_READS, *SCRIPTS, key=queue, node=node) for queue in queues}
         return {queue: commands[:1] for queue, commands in found.items()}
 
     def all_from(self, entries: Iterable[Entry], nodes: Iterable[str], why: str) -> None:
