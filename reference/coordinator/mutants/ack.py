@@ -48,11 +48,18 @@ class ReadsOn(JobHandoffPublisher):
     "again.",
 )
 class ListensTooLate(JobHandoffPublisher):
+    listens = False
+
     async def publish(self, offer: Offer, attempt: int) -> None:
-        if attempt == 0:
-            del self.offers[offer.job.id]
+        topics, topic = self.node.topics, self.node.acks.topic()
+        first, self.listens = not self.listens, True
+        if first:
+            topics.on(topic, lambda _: None)
+            topics.last.pop(topic, None)
         await super().publish(offer, attempt)
-        self.offers[offer.job.id] = offer
+        if first:
+            await topics.begin(self.node.link.call)
+            topics.on(topic, self.node.acks.on_ack)
 
 
 @violates("CO-ACK-02", 1, "Any ACK on the node's topic settles the oldest pending handoff.")
