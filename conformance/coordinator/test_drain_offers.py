@@ -44,7 +44,8 @@ async def test_exactly_the_open_jobs_are_handed_off(cluster: Cluster, T: SpecTim
     offers = await leaving.offers()
     _in_form(cluster, offers)
     offered = {each.message.job_id for each in offers}
-    expect(sorted(offered), sorted(job.id for job in still_open), why="jobs that were handed off: those still open")
+    wanted, seen = (" and ".join(sorted(ids)) for ids in ({job.id for job in still_open}, offered))
+    expect(seen, wanted, why="jobs that were handed off: those still open")
 
 
 @verifies("CO-DRAIN-04", part=2, isolation="disruptive", nodes=2, waits=f"2*({_ARRANGED}) + clean_drain")
@@ -94,7 +95,8 @@ async def test_no_handoff_is_won_by_its_sender(cluster: Cluster, number: int) ->
     with cluster.T.unless(lambda: cluster.T.held_back(leaving.begun), cluster.T.handoff_ack_timeout / 2):
         told = f"two or more of {', '.join(twice)}"
         demand(not twice, "one handoff entry for each job", told, f"nobody but {other} reads them")
-    expect(sorted(each.message.job_id for each in acks), sorted(offered), why="ACKs, one for each handoff")
+    expect(len({each.message.job_id for each in acks}), count, why="jobs that were acknowledged")
+    expect(len(acks), count, why="ACKs, one for each job")
 
 
 @verifies("CO-DRAIN-05", part=2, isolation="disruptive", nodes=2, waits=_HANDED)
