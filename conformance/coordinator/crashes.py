@@ -78,7 +78,8 @@ class Crash:
 
 
 async def kill(cluster: Cluster, node: str) -> Crash:
-    """Kills a node as it is. What it owned is what its last heartbeat says."""
+    """Kills a node once it has been heard. What it owned is what its last heartbeat says."""
+    await cluster.beats.last(node)
     killed = await cluster.kill(node)
     last = await cluster.beats.last(node)
     return Crash(cluster, node, killed, last, last.job_count or 0)
