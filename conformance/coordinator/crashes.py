@@ -1,6 +1,7 @@
 """Nodes that die while they own jobs, and what the leader then publishes.
 
-    crash = await crashed(cluster, node, 5)          # beside other nodes, which own jobs too
+    await cluster.jobs.at_least(node, 5)             # beside other nodes, which own jobs too
+    crash = await kill(cluster, node)
     first = await crash.offers()                     # the first NodeCrash entry of each of its jobs
     crash.in_time(first.values())
 
@@ -10,8 +11,9 @@ check that needs nothing but the wire counts distinct jobs.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from holdfast.check.finding import demand
+from holdfast.check.finding import Inconclusive, demand, expect
 from holdfast.check.timeline import Moment
 from holdfast.conformance.coordinator.beats import Beat
 from holdfast.conformance.coordinator.bus import Entry
@@ -64,20 +66,20 @@ class Crash:
             T.at_least("dead_node_timeout", since=since, seen=each.at, tolerance="tolerance", what=what)
             T.at_most("crash_handoff", since=since, seen=each.at, tolerance="tolerance", what=what)
 
+    async def counted(self, found: Mapping[str, Entry]) -> None:
+        """Judges that as many jobs were published as the last heartbeat counted; the other nodes have to be well."""
+        await heard(self.cluster, [node for node in self.cluster.live if node != self.node], since=self.last.at)
+        expect(len(found), self.count, why=f"jobs published as those of {self.node}, by its last heartbeat")
+
     async def over(self) -> None:
         """Waits until the last moment at which its jobs may be published for the first time."""
         T = self.cluster.T
         await T.sleep_until(self.last.at, T.crash_handoff + T.tolerance, f"handoffs of the jobs of {self.node}")
 
 
-async def crashed(cluster: Cluster, node: str, count: int) -> Crash:
-    """Kills a node once it owns at least so many running jobs, as its heartbeat shows."""
-    await cluster.jobs.at_least(node, count)
-    return await kill(cluster, node)
-
-
 async def kill(cluster: Cluster, node: str) -> Crash:
-    """Kills a node as it is. What it owned is what its last heartbeat says."""
+    """Kills a node once it has been heard. What it owned is what its last heartbeat says."""
+    await cluster.beats.last(node)
     killed = await cluster.kill(node)
     last = await cluster.beats.last(node)
     return Crash(cluster, node, killed, last, last.job_count or 0)
@@ -86,6 +88,20 @@ async def kill(cluster: Cluster, node: str) -> Crash:
 async def crash_entries(cluster: Cluster, *, since: Moment) -> list[Entry]:
     """Returns the handoffs written since then whose reason is NodeCrash, however a target spells it."""
     return await cluster.found(HANDOFF, lambda entry: entry.message.reason == NODE_CRASH, since=since)
+
+
+async def heard(cluster: Cluster, nodes: Iterable[str], *, since: Moment) -> None:
+    """Raises Inconclusive if one of these nodes was silent so long since then that others may take it for dead.
+
+    A busy machine can do that to a node, and its jobs are published then, too. Heartbeats themselves are judged by
+    CO-BEAT-01.
+    """
+    T = cluster.T
+    for node in nodes:
+        moments = [beat.at for beat in await cluster.beats.of(node)] + [T.now()]
+        gaps = [after.hi - before.lo for before, after in pairwise(moments) if after.hi >= since.lo]
+        if (longest := max(gaps, default=0.0)) > T.dead_node_timeout - T.tolerance:
+            raise Inconclusive(f"{node} was silent for {longest:.2f} s, so that others may take it for dead")
 
 
 async def no_crash_handoff(cluster: Cluster, *, since: Moment, why: str) -> None:
@@ -123,6 +139,10 @@ async def read_anew(cluster: Cluster, jobs: Sequence[Job], bound: str) -> dict[s
 
 
 def unchanged(before: Mapping[str, str], after: Mapping[str, str], why: str) -> None:
-    """Judges that each of these jobs has the reader that it had."""
-    moved = [f"{job_id}: {was}, then {after.get(job_id)}" for job_id, was in before.items() if after.get(job_id) != was]
-    demand(not moved, "the same reader as before", "; ".join(moved[:5]), why)
+    """Judges that each of these jobs has the same node as before, as reader or as owner."""
+    moved = [
+        f"{job_id}: {was}, then {after.get(job_id) or 'none'}"
+        for job_id, was in before.items()
+        if after.get(job_id) != was
+    ]
+    demand(not moved, f"the same node for each of {len(before)} jobs", "; ".join(moved[:5]), why)

@@ -7,7 +7,7 @@ from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator.base import of_job
 from holdfast.conformance.coordinator.client import Cluster
-from holdfast.conformance.coordinator.crashes import kill, no_crash_handoff
+from holdfast.conformance.coordinator.crashes import heard, kill, no_crash_handoff
 from holdfast.conformance.coordinator.ghost import playing
 from holdfast.conformance.coordinator.store import SEED_JOB
 from holdfast.conformance.coordinator.wire import HANDOFF, NODE_CRASH
@@ -27,7 +27,7 @@ async def test_the_jobs_of_a_silent_node_are_published_in_time(cluster: Cluster,
     crash = await kill(cluster, node)
     found = await crash.offers()
     crash.in_time(found.values())
-    expect(len(found), crash.count, why=f"jobs published as those of {node}, by its last heartbeat")
+    await crash.counted(found)
 
 
 @verifies(
@@ -47,6 +47,7 @@ async def test_a_node_that_beats_again_in_time_keeps_its_jobs(cluster: Cluster, 
         await cluster.resume(node)
         await cluster.beats.next(node, since=woken)
     await T.sleep_until(woken, T.crash_watch, "handoffs of a node that lives")
+    await heard(cluster, cluster.nodes, since=began)
     await no_crash_handoff(cluster, since=began, why=f"{node} was never silent for dead_node_timeout")
     beat = await cluster.beats.last(node)
     expect(beat.job_count or 0, crowd.count, why=f"jobCount of {node} after its two pauses")
@@ -113,6 +114,6 @@ async def _leader_dies(cluster: Cluster, interval: str, tolerance: str) -> None:
         what = f"the NodeCrash entry of {each.message.job_id}"
         T.at_most(interval, since=later, seen=each.at, tolerance=tolerance, what=what)
         T.at_most("new_leader_handoff", since=crash.killed, seen=each.at, what=what)
-    expect(len(found), crash.count, why=f"jobs published as those of {leader}, by its last heartbeat")
+    await crash.counted(found)
     last = max((each.at for each in found.values()), key=lambda at: at.hi)
     await cluster.beats.add_up(cluster.others(leader), len(crowd.jobs), "load_shown", since=last)

@@ -12,6 +12,7 @@ from holdfast.conformance.coordinator.crashes import (
     Crash,
     crash_entries,
     firsts,
+    heard,
     kill,
     no_crash_handoff,
     read_anew,
@@ -22,7 +23,7 @@ from holdfast.conformance.coordinator.deeds import Deeds
 from holdfast.conformance.coordinator.ghost import Ghost, playing
 from holdfast.conformance.coordinator.messages import Job
 from holdfast.conformance.coordinator.store import SEED_JOB
-from holdfast.conformance.coordinator.wire import COMPLETED, RUNNING
+from holdfast.conformance.coordinator.wire import COMPLETED, HANDOFF, NODE_CRASH, RUNNING, says
 
 # Jobs of the whole cluster, how many of the dead node's are finished, and jobs that one node owns at least.
 _JOBS, _FINISHED, _FEW, _MANY = 30, 2, 3, 20
@@ -42,6 +43,11 @@ async def test_exactly_the_open_jobs_of_the_dead_node_are_published(cluster: Clu
     await cluster.groups.done(its[:_FINISHED], "event_latency", since=published, owner="CO-EVENT-01")
     crash = await kill(cluster, node)
     await crash.over()
+    await heard(cluster, cluster.others(node), since=crash.last.at)
+    open_ = {job.id for job in its[_FINISHED:]}
+    offers = await cluster.found(HANDOFF, lambda entry: entry.message.job_id in open_, since=crash.last.at)
+    for each in firsts(offers).values():
+        expect(each.message, says(reason=NODE_CRASH), why=f"the handoff of an open job of {node}, which was killed")
     found = firsts(await crash_entries(cluster, since=crash.last.at))
     same_jobs(found, its[_FINISHED:], "NodeCrash entries", f"the open jobs of {node}")
     others = [job for job in jobs if job not in its]
@@ -89,7 +95,7 @@ async def test_orphans_wait_until_somebody_leads(cluster: Cluster, T: SpecTime) 
     for each in found.values():
         what = f"the NodeCrash entry of {each.message.job_id}"
         T.at_most("orphan_check_interval", since=taken, seen=each.at, tolerance="tolerance", what=what)
-    expect(len(found), crash.count, why=f"jobs published as those of {node}, by its last heartbeat")
+    await crash.counted(found)
 
 
 @verifies("CO-CRASH-04", part=2, isolation="disruptive", nodes=3, waits=f"{_CROWD} + crash_handoff")
@@ -126,6 +132,7 @@ async def test_an_orphan_is_published_once_per_check_until_it_is_taken(cluster: 
         living = [await cluster.id_of(other) for other in cluster.others(node)]
         await cluster.jobs.have_reader(swallowed, "claim_latency", since=again, among=living)
         await T.sleep_until(again, T.orphan_check_interval + T.wide_tolerance, "handoffs of jobs that have an owner")
+    await heard(cluster, cluster.others(node), since=crash.last.at)
     twice = {job.id for job in swallowed}
     for job_id, copies in (await _by_check(cluster, crash)).items():
         legal = 2 if job_id in twice else 1

@@ -65,11 +65,19 @@ async def _two_killed(cluster: Cluster) -> tuple[list[Job], dict[str, str], list
     one, two, *_ = await cluster.followers()
     jobs = await cluster.jobs.running(_CROWDED)
     readers = await cluster.groups.readers(jobs)
+    since = cluster.T.now()
+    for node in (one, two):  # the same check of the leader is to find both of them dead
+        await cluster.beats.next(node, since=since)
     crashes = await cluster.parallel([lambda: kill(cluster, one), lambda: kill(cluster, two)])
     return jobs, readers, crashes
 
 
-@verifies("CO-CRASH-07", isolation="disruptive", nodes=4, waits="first_leader + batch_latency + orphans_owned")
+@verifies(
+    "CO-CRASH-07",
+    isolation="disruptive",
+    nodes=4,
+    waits="first_leader + batch_latency + heartbeat_interval + orphans_owned",
+)
 async def test_survivors_take_the_jobs_of_two_dead_nodes(cluster: Cluster) -> None:
     jobs, readers, crashes = await _two_killed(cluster)
     dead = {await cluster.id_of(crash.node): crash for crash in crashes}
@@ -102,7 +110,13 @@ async def _all_in_time(cluster: Cluster, crash: Crash, job_ids: set[str]) -> Non
         T.at_most("crash_handoff", since=crash.last.at, seen=each.at, tolerance="tolerance", what=what)
 
 
-@verifies("CO-CRASH-07", part=2, isolation="disruptive", nodes=4, waits="first_leader + batch_latency + orphans_owned")
+@verifies(
+    "CO-CRASH-07",
+    part=2,
+    isolation="disruptive",
+    nodes=4,
+    waits="first_leader + batch_latency + heartbeat_interval + orphans_owned",
+)
 async def test_the_store_has_all_jobs_of_two_dead_nodes_at_the_survivors(cluster: Cluster) -> None:
     jobs, _, crashes = await _two_killed(cluster)
     killed = min((crash.killed for crash in crashes), key=lambda each: each.lo)

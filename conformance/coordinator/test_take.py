@@ -8,7 +8,7 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator import messages
 from holdfast.conformance.coordinator.bus import Entry, post
 from holdfast.conformance.coordinator.client import Cluster
-from holdfast.conformance.coordinator.crashes import read_anew, same_jobs
+from holdfast.conformance.coordinator.crashes import read_anew, same_jobs, unchanged
 from holdfast.conformance.coordinator.ghost import silent_id
 from holdfast.conformance.coordinator.store import SEED_JOB
 from holdfast.conformance.coordinator.takes import drained, one_owner_each
@@ -37,17 +37,17 @@ async def test_each_handoff_has_one_new_owner_and_copies_change_nothing(cluster:
     gone = await drained(cluster, _MANY)
     await _copied(cluster, list(gone.entries.values())[:_COPIED])
     after = one_owner_each(gone.entries, await gone.leaving.acks())
-    expect(after, dict(gone.owners), why="new owners in ACKs, before the copies and after them")
+    unchanged(gone.owners, after, "new owners in ACKs, before copies of handoffs were written and after that")
 
 
 @verifies("CO-TAKE-01", part=2, isolation="disruptive", nodes=3, waits=f"{_DRAINED} + quick_gap + 3*batch_latency")
 async def test_the_new_owner_is_the_one_reader_and_copies_change_nothing(cluster: Cluster) -> None:
     gone = await drained(cluster, _MANY)
     before = await read_anew(cluster, gone.jobs, "batch_latency")
-    expect(before, dict(gone.owners), why="the reader of each job, and its new owner by the ACK")
+    unchanged(gone.owners, before, "new owners in ACKs, and who reads the job then")
     await _copied(cluster, [gone.entries[job.id] for job in gone.jobs[:_COPIED]])
     after = await read_anew(cluster, gone.jobs, "batch_latency")
-    expect(after, dict(gone.owners), why="the reader of each job once copies of handoffs were written")
+    unchanged(gone.owners, after, "new owners in ACKs, and who reads the job once copies of handoffs were written")
 
 
 @verifies("CO-TAKE-01", part=3, isolation="disruptive", nodes=3, waits=_DRAINED)
