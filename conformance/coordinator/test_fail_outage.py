@@ -13,7 +13,7 @@ from holdfast.conformance.coordinator.client import Cluster
 from holdfast.conformance.coordinator.deeds import Deeds
 from holdfast.conformance.coordinator.ghost import silent_id
 from holdfast.conformance.coordinator.messages import Job
-from holdfast.conformance.coordinator.store import ENQUEUE, SCHEDULE, SEED_JOB
+from holdfast.conformance.coordinator.store import CANCEL_JOB, ENQUEUE, SCHEDULE, SEED_JOB
 from holdfast.conformance.coordinator.wire import ASSIGNED, CANCEL, DISPATCH, HANDOFF, SHUTDOWN, encode
 
 _QUEUED, _INJECTED, _HANDED_OFF = 20, 10, 5
@@ -98,15 +98,31 @@ async def test_a_long_queue_that_nobody_reads_stays_whole(cluster: Cluster, T: S
     expect(await _first(cluster, queue), before, why=f"the first entry of {channel}")
 
 
-@verifies("CO-FAIL-09", part=2, isolation="quiet", waits="first_leader + many_out + clean_drain", needs_hooks=[ENQUEUE])
-async def test_no_node_cuts_a_queue(cluster: Cluster, deeds: Deeds, T: SpecTime) -> None:
-    await cluster.leader()
+async def _written_by_nodes(cluster: Cluster, T: SpecTime) -> None:
+    """Lets nodes write to their queues: dispatches and offers, and as far as hooks allow a cancel and a handoff."""
     since = T.now()
     jobs = await cluster.jobs.enqueue(_FEW)
     await cluster.jobs.all_dispatched(jobs, "many_out", since=since, owner="CO-DISP-01")
+    give_up = cluster.never("many_out")
     with cluster.context.arranging("CO-DISP-02"):
-        give_up = cluster.never("many_out")
         await cluster.entry(ASSIGNED, of_job(jobs[-1].id), give_up=give_up, since=since, what="an assignment")
+    if await cluster.store.has(CANCEL_JOB):
+        asked = await cluster.jobs.cancel(jobs[0])
+        with cluster.context.arranging("CO-CHAN-02"):
+            await cluster.entry(CANCEL, of_job(jobs[0].id), give_up=give_up, since=asked, what="a cancel")
+    if await cluster.store.has(SEED_JOB):
+        orphan = await cluster.store.seed(silent_id())
+        with cluster.context.arranging("CO-CRASH-01"):
+            give_up = 2 * (T.crash_handoff + T.tolerance)
+            await cluster.entry(HANDOFF, of_job(orphan.id), give_up=give_up, since=since, what="a handoff")
+
+
+@verifies(
+    "CO-FAIL-09", part=2, isolation="quiet", waits="first_leader + many_out + crash_handoff", needs_hooks=[ENQUEUE]
+)
+async def test_no_node_cuts_a_queue(cluster: Cluster, deeds: Deeds, T: SpecTime) -> None:
+    await cluster.leader()
+    await _written_by_nodes(cluster, T)
     queues = [cluster.names.pattern(kind) for kind in (DISPATCH, CANCEL, ASSIGNED, HANDOFF)]
     cuts = [each for each in deeds.trims(*queues) if each.name != "XDEL"]
     await deeds.of_nobody_else(cuts, (), "commands that cut a queue", "entries that nobody has read would be lost")
