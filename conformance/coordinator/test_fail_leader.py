@@ -10,10 +10,21 @@ from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator.bus import Entry
 from holdfast.conformance.coordinator.client import Cluster
 from holdfast.conformance.coordinator.lock import Sample
+from holdfast.conformance.coordinator.messages import Job
 from holdfast.conformance.coordinator.store import ENQUEUE, SCHEDULE
 from holdfast.conformance.coordinator.wire import DISPATCH
 
 _LATER = 10
+
+
+async def _flows(cluster: Cluster, given: list[Job]) -> None:
+    """Waits until the first of the jobs that are given steadily has been dispatched."""
+
+    async def look() -> bool:
+        return bool(given) and bool(await cluster.bus.entries(DISPATCH, queue=given[0].queue))
+
+    with cluster.context.arranging("CO-DISP-01"):
+        await cluster.T.until(look, give_up=cluster.never("few_out"), what="the first dispatch")
 
 
 def _once(entries: list[Entry], why: str) -> None:
@@ -36,6 +47,7 @@ async def test_scheduling_goes_on_after_the_leader_crashed(cluster: Cluster, T: 
         with cluster.context.arranging("CO-ROLE-02"):
             give_up = cluster.never("schedule_after_free_lock")
             await cluster.entry(DISPATCH, give_up=give_up, what="a first job of the schedule", queue=often)
+            await _flows(cluster, given)
         old, queue, asked = await cluster.lock.value(), given[0].queue, T.now()
         first = Moment(asked.lo + T.due_in_gap, asked.hi + T.due_in_gap)
         rarely = await cluster.jobs.schedule(T.gap_period, first=first)
@@ -85,7 +97,7 @@ async def test_a_crash_of_a_follower_leaves_the_leader_alone(cluster: Cluster, T
         demand(seen.value == before, f"{before} in the lock", seen.describe(), "only a follower has crashed")
 
     async with cluster.jobs.steadily(T.steady_gap) as given:
-        await T.sleep(2 * T.steady_gap, "the first dispatches")
+        await _flows(cluster, given)
         await cluster.kill(follower)
         await cluster.lock.watch(T.crash_watch, "a change of leadership", same)
         entries = await cluster.bus.entries(DISPATCH, queue=given[0].queue)
