@@ -96,7 +96,8 @@ async def _levelled(cluster: Cluster) -> dict[str, int]:
 
 @verifies("CO-BALANCE-03", part=3, isolation="disruptive", nodes=2, start="by hand", waits=_PAIR)
 async def test_two_nodes_become_level_by_acks_of_the_other(cluster: Cluster) -> None:
-    await _levelled(cluster)
+    with cluster.context.collect():
+        await _levelled(cluster)
     one, other = [await cluster.id_of(node) for node in cluster.nodes]
     acks = await cluster.bus.entries(ACK, nodeId=one)
     demand(acks, f"ACKs of {other} for {one}", "none", "they have become level")
