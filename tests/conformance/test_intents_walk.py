@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+import re
 from collections.abc import Iterable
 
 import pytest
 
+from holdfast import rooms
 from holdfast.check.walk.coverage import Coverage
 from holdfast.check.walk.draw import WAIT, Drawer
 from holdfast.check.walk.play import Play
@@ -30,6 +32,7 @@ from holdfast.conformance.intents.walks.commands import (
 from holdfast.conformance.intents.walks.model import CALLS, IntentsModel
 from holdfast.conformance.intents.walks.situations import kind, own
 from holdfast.conformance.intents.walks.state import State
+from holdfast.run.suite import checks_of
 from tests.conformance.intents.memory_world import MemoryWorld
 from tests.conformance.intents.sound_service import SPANS, WAYS_TO_BE_SOUND, WAYS_TO_BE_WRONG, Service
 
@@ -172,6 +175,13 @@ def test_a_session_under_a_forgotten_secret_is_not_found_and_one_under_the_previ
     for how, sessions in (("rotate", 1), ("forget", 2)):
         play = performed([start("c1"), do(how), start("c1")])
         assert {len(state.sessions) for state in play.possible.states} == {sessions}
+
+
+def test_the_walks_claim_exactly_the_rows_that_rules_state() -> None:
+    folder = rooms.folder("conformance") / "intents" / "walks"
+    stated = {row for file in folder.glob("*.py") for row in re.findall(r'"(IN-[A-Z]+-\d+)"', file.read_text("utf-8"))}
+    checks = [spec for spec in checks_of("intents", naming="walk_steps").values() if spec.walks]
+    assert {(claim.id, claim.part) for spec in checks for claim in spec.claims} == {(row, 1) for row in stated}
 
 
 def test_every_command_is_known_to_goal_model_and_story() -> None:
