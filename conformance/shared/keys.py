@@ -36,6 +36,8 @@ _READ: Mapping[str, Callable[[Any, str], Awaitable[Any]]] = {
     "list": lambda redis, key: redis.lrange(key, 0, -1),
     "stream": lambda redis, key: redis.xrange(key),
 }
+# The types of which Redis keeps no empty value.
+_NEVER_EMPTY = frozenset({"set", "zset", "hash", "list"})
 
 
 class Keys:
@@ -119,6 +121,8 @@ class Keys:
         """Returns the whole value of a key in a form that compares: text, list, dict or pairs; of no key, "none"."""
         kind = str(await self.redis.type(key))
         value = await _READ[kind](self.redis, key) if kind in _READ else kind
+        if value is None or (not value and kind in _NEVER_EMPTY):
+            return "none"  # it went between the two commands
         return sorted(value) if kind == "set" else value
 
     @contextlib.asynccontextmanager

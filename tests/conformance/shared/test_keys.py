@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from redis.asyncio import Redis
 
 from holdfast.conformance.shared.keys import Keys
@@ -66,6 +67,26 @@ async def test_values_of_every_type_can_be_compared(guardian: Guardian, ports: P
             "t:stream": [(entry, {"data": "{}"})],
         }
         assert await keys.value("t:nothing") == "none"
+
+
+async def test_a_value_that_goes_while_it_is_read_is_none(
+    guardian: Guardian, ports: PortPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with valkey(guardian, ports, tmp_path) as (keys, client):
+        type_of = keys.redis.type
+
+        async def and_then_it_goes(key: str) -> Any:
+            kind = await type_of(key)
+            await client.delete(key)
+            return kind
+
+        await client.set("t:string", "x")
+        await client.sadd("t:set", "a")
+        await client.hset("t:hash", mapping={"f": "v"})
+        await client.set("t:empty", "")
+        assert await keys.value("t:empty") == ""
+        monkeypatch.setattr(keys.redis, "type", and_then_it_goes)
+        assert [await keys.value(f"t:{kind}") for kind in ("string", "set", "hash")] == ["none"] * 3
 
 
 async def test_a_recording_has_every_command_and_what_was_one_step(
