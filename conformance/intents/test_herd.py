@@ -261,6 +261,7 @@ async def test_a_herd_holds_while_the_store_is_slow(intents: Intents, faults: Fa
     slow = faults.during("delay", link, seconds=T.store_latency, jitter=T.store_jitter, direction="down")
     async with slow:
         answers = await _crowd(intents, ref, T.count("herd_size"), intents.apis[:1])
+        answers += await _crowd(intents, ref, T.count("herd_size"), intents.apis[:1])  # now there is a session
         _one_session(ref, answers)
         slowest = max(answers, key=lambda answer: answer.received - answer.sent)
         T.at_most("admission_max", since=_at(slowest.sent), seen=_at(slowest.received), what="the slowest answer")
