@@ -7,9 +7,11 @@ from redis.exceptions import RedisError
 from holdfast.check.faults import Faults
 from holdfast.check.finding import demand
 from holdfast.check.spectime import SpecTime
+from holdfast.check.timeline import Moment
 from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator.client import Cluster
 from holdfast.conformance.coordinator.deeds import Deeds
+from holdfast.conformance.coordinator.lock import SAMPLE_EVERY
 from holdfast.conformance.coordinator.logged import all_logged
 from holdfast.conformance.coordinator.scenarios.steps import nothing_lost, over
 from holdfast.conformance.coordinator.scenarios.watch import watching
@@ -71,11 +73,24 @@ async def test_c09_redis_stopped_for_a_while(cluster: Cluster, faults: Faults, T
         await _answers(cluster)
         gone = [node for node in cluster.nodes if node not in cluster.live]
         demand(not gone, "all nodes alive", f"{' and '.join(gone)} ended", "Redis was away and is back")
-        await cluster.lock.taken("leader_takeover", since=since)
+        await _led_again(cluster, since)
         for job in jobs:
             await cluster.worker.logs(job, _LOGS)
         await cluster.worker.completes(*jobs)
         await nothing_lost(cluster, jobs, "warm_recovery", since=since)
+
+
+async def _led_again(cluster: Cluster, since: Moment) -> None:
+    """Waits until somebody renews L or takes it: its value may have outlived the outage, whoever wrote it."""
+    before = await cluster.lock.sample()
+
+    async def look() -> bool:
+        nonlocal before
+        old, before = before, await cluster.lock.sample()
+        return bool(before.value) and (before.left or 0.0) > (old.left or 0.0)
+
+    what = "a leader that renews the lock after the outage"
+    await cluster.comes(look, "leader_takeover", since=since, what=what, every=SAMPLE_EVERY)
 
 
 async def _answers(cluster: Cluster) -> None:

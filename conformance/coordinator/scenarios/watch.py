@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from redis.exceptions import RedisError
 
 from holdfast.check.finding import Inconclusive, demand
+from holdfast.check.hooks import HookError
 from holdfast.check.timeline import Moment
 from holdfast.conformance.coordinator.bus import Entry
 from holdfast.conformance.coordinator.client import Cluster
@@ -46,7 +47,7 @@ class Watch:
         """Looks again and again; a Redis that is away is no reason to end."""
         asks, turn = await self._cluster.store.has(JOBS_OF), 0
         while True:
-            with suppress(RedisError, OSError):
+            with suppress(RedisError, OSError, HookError, Inconclusive):
                 self._lock.samples.append(await self._cluster.lock.sample())
                 if asks and turn % _OWNERS_EVERY == 0:
                     await self._ask_owners()
@@ -76,21 +77,23 @@ class Watch:
         if self._deeds:
             jobs = {each.message.job_id for each in dispatches}  # other offers are the suite's own
             offers = await self._cluster.found(ASSIGNED, lambda entry: entry.message.job_id in jobs, since=self._since)
-            for each in dispatches + offers:
-                await self._by_a_leader(each, self._deeds)
+            judged = sum([await self._by_a_leader(each, self._deeds) for each in dispatches + offers])
+            self._cluster.context.transcript.note(f"of {len(dispatches + offers)} deeds of leaders {judged} are judged")
 
-    async def _by_a_leader(self, entry: Entry, deeds: Deeds) -> None:
-        """Judges that who wrote this may have had its value in L then. What the suite wrote is nobody's."""
+    async def _by_a_leader(self, entry: Entry, deeds: Deeds) -> bool:
+        """Judges that who wrote this may have had its value in L then; returns whether that could be told."""
         slack = self._cluster.T.tolerance
         writers = deeds.writers(entry)
         if not writers or not self._lock.known_at(entry.at, slack):
-            return
+            return False
         values = self._lock.held_at(entry.at, slack)
         leading = [await self._node_of(value, deeds) for value in values]
         if "" in leading or any(self._held_up(node, entry) for node in writers):
-            return
-        told = f"{' or '.join(sorted(writers))} wrote {entry.describe()} while {' or '.join(sorted(leading))} led"
-        demand(writers & set(leading), "deeds of a leader by the node that leads", told or "nobody", unsafe=True)
+            return False
+        who = " or ".join(sorted(leading)) or "nobody"
+        told = f"{' or '.join(sorted(writers))} wrote {entry.describe()} while {who} led"
+        demand(writers & set(leading), "deeds of a leader by the node that leads", told, unsafe=True)
+        return True
 
     async def _node_of(self, value: str, deeds: Deeds) -> str:
         return await self._cluster.leader_by(value) or deeds.claimant(value)
@@ -102,9 +105,9 @@ class Watch:
         def holds(window: Window) -> bool:
             if window.fault.kind not in _HOLDING or window.fault.subject not in subjects:
                 return False
-            # A node that was stopped knows how late it is as soon as it goes on.
-            slack = 0.0 if window.fault.kind == "stop" else self._cluster.T.tolerance
-            return window.asked <= entry.at.hi and entry.at.lo <= window.healed + slack
+            # A node that was stopped sends nothing meanwhile, and finds out how late it is as soon as it goes on.
+            end = window.in_force if window.fault.kind == "stop" else window.healed
+            return window.asked <= entry.at.hi and entry.at.lo <= end + self._cluster.T.tolerance
 
         return any(holds(window) for window in self._cluster.context.windows)
 
