@@ -147,6 +147,8 @@ async def test_c13_taker_killed_right_after_it_read_a_handoff(cluster: Cluster, 
         jobs = await cluster.jobs.of_node(await cluster.id_of(leaver), crowd.jobs)
         async with (
             faults.during("delay", f"{taker}-redis", seconds=T.redis_delay),
+            # Else this one takes everything before the other has read anything.
+            faults.during("delay", f"{leader}-redis", seconds=T.redis_delay),
             told_to_stop(cluster, faults, leaver) as leaving,
         ):
             await _has_read(cluster, taker)

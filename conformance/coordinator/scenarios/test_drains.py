@@ -99,7 +99,7 @@ async def test_c12_rolling_restart(cluster: Cluster, faults: Faults, T: SpecTime
     """One node after the other under a hundred jobs: each exits soon, no job waits long, no event is lost."""
     async with watching(cluster):
         jobs = await cluster.jobs.running(_MANY)
-        async with cluster.worker.flow(jobs, _RATE / T.scaled(1)):
+        async with cluster.worker.flow(jobs, _RATE):
             for node in list(cluster.nodes):
                 async with told_to_stop(cluster, faults, node) as leaving:
                     await leaving.exits("clean_drain", since=leaving.begun)
