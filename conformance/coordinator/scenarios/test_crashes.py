@@ -145,19 +145,19 @@ async def test_c13_taker_killed_right_after_it_read_a_handoff(cluster: Cluster, 
         leaver, taker = await cluster.followers()
         crowd = await cluster.jobs.at_least(leaver, 2 * _JOBS)
         jobs = await cluster.jobs.of_node(await cluster.id_of(leaver), crowd.jobs)
-        async with (
-            faults.during("delay", f"{taker}-redis", seconds=T.redis_delay),
-            # Else this one takes everything before the other has read anything.
-            faults.during("delay", f"{leader}-redis", seconds=T.redis_delay),
-            told_to_stop(cluster, faults, leaver) as leaving,
-        ):
+        async with AsyncExitStack() as dead, AsyncExitStack() as slow:
+            for node in (taker, leader):  # a leader at full speed takes everything before the other has read anything
+                delay = faults.during("delay", f"{node}-redis", seconds=T.redis_delay)
+                await slow.enter_async_context(delay)
+            leaving = await slow.enter_async_context(told_to_stop(cluster, faults, leaver))
             await _has_read(cluster, taker)
-            async with faults.during("kill", taker) as window:
-                await leaving.exits_by("handoff_hard_timeout", since=leaving.begun, tolerance="exit_tolerance")
-                among = [await cluster.id_of(leader)]
-                await cluster.jobs.have_reader(jobs, "orphans_owned", since=in_force(window), among=among)
-                last = await cluster.worker.completes(*jobs)
-                await nothing_lost(cluster, jobs, "gap_processed", since=last)
+            window = await dead.enter_async_context(faults.during("kill", taker))
+            await slow.aclose()
+            await leaving.exits_by("handoff_hard_timeout", since=leaving.begun, tolerance="exit_tolerance")
+            among = [await cluster.id_of(leader)]
+            await cluster.jobs.have_reader(jobs, "orphans_owned", since=in_force(window), among=among)
+            last = await cluster.worker.completes(*jobs)
+            await nothing_lost(cluster, jobs, "gap_processed", since=last)
 
 
 async def _has_read(cluster: Cluster, taker: str) -> None:

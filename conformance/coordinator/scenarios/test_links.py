@@ -15,7 +15,7 @@ from holdfast.conformance.coordinator.lock import SAMPLE_EVERY
 from holdfast.conformance.coordinator.logged import all_logged
 from holdfast.conformance.coordinator.scenarios.steps import nothing_lost, over
 from holdfast.conformance.coordinator.scenarios.watch import watching
-from holdfast.conformance.coordinator.store import QUERY_LOGS
+from holdfast.conformance.coordinator.store import ENQUEUE, QUERY_LOGS
 
 # In the spec's seconds: how long links break, and how long Redis is away.
 RESETS, OUTAGE = 60, 20
@@ -30,6 +30,7 @@ _JOBS, _MANY, _LOGS = 10, 20, 5
     isolation="disruptive",
     nodes=3,
     needs=("chaos.partition",),
+    needs_hooks=[ENQUEUE],
     waits="first_leader + ownership_latency + 60*dispatch_scan + batch_latency",
 )
 @verifies("CO-ROLE-01", part=2)
@@ -40,7 +41,7 @@ async def test_c08_connections_break_again_and_again(
     async with watching(cluster, deeds):
         jobs = await cluster.jobs.running(_JOBS)
         began, chance = T.now(), cluster.context.random
-        async with cluster.worker.flow(jobs, _RATE):
+        async with cluster.worker.flow(jobs, _RATE), cluster.jobs.steadily(T.steady_gap):
             while T.now().hi < began.hi + T.scaled(RESETS):
                 for node in cluster.nodes:
                     if chance.randrange(_ONE_OF) == 0:

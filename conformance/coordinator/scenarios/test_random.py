@@ -1,12 +1,14 @@
 """Faults drawn from a seed, while jobs come in, run and end."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from redis.exceptions import RedisError
 
 from holdfast.check.faults import Faults
 from holdfast.check.finding import Inconclusive
+from holdfast.check.hooks import HookError
 from holdfast.check.spectime import SpecTime
 from holdfast.check.verifies import verifies
 from holdfast.conformance.coordinator.client import Cluster
@@ -14,6 +16,7 @@ from holdfast.conformance.coordinator.deeds import Deeds
 from holdfast.conformance.coordinator.messages import Job
 from holdfast.conformance.coordinator.scenarios.steps import nothing_lost
 from holdfast.conformance.coordinator.scenarios.watch import watching
+from holdfast.conformance.coordinator.store import ENQUEUE
 from holdfast.conformance.coordinator.wire import COMPLETED, FAILED
 from holdfast.target.fault import Strength
 
@@ -49,6 +52,16 @@ class _Work:
             await self.cluster.T.sleep(self.cluster.T.quick_gap, "the worker's next job")
         for job in running:
             await self._end(job)
+
+    async def enqueue_on(self) -> None:
+        """Gives the leader something to dispatch, where the descriptor says how."""
+        T, queue = self.cluster.T, self.cluster.jobs.new_queue()
+        if not await self.cluster.store.has(ENQUEUE):
+            return
+        while not self.over.is_set():
+            with suppress(HookError, RedisError, OSError):
+                await self.cluster.jobs.enqueue(queue=queue)
+            await T.sleep(T.steady_gap, "the next job for the leader")
 
     async def _begin(self) -> list[Job]:
         job = Job()
@@ -89,11 +102,11 @@ async def test_random_storm(cluster: Cluster, faults: Faults, deeds: Deeds, T: S
     """One leads at a time, one owns each job; afterwards every event is processed and every job has its last status."""
     async with watching(cluster, deeds):
         work = _Work(cluster)
-        working = cluster.beside(work.go_on())
+        working, enqueueing = cluster.beside(work.go_on()), cluster.beside(work.enqueue_on())
         await faults.storm(draw, STORM, STRIKES)
         over = T.now()
         work.over.set()
-        await working
+        await asyncio.gather(working, enqueueing)
         jobs = work.judged()
         cluster.context.transcript.note(f"{len(jobs)} jobs are judged; of {work.unsure} a write was not confirmed")
         if not jobs:
