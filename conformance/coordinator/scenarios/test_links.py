@@ -24,6 +24,7 @@ _ONE_OF, _RATE = 5, 5
 _JOBS, _MANY, _LOGS = 10, 20, 5
 
 
+@verifies("CO-ROLE-01", part=2)
 @verifies(
     "CO-DRAIN-10",
     part=2,
@@ -33,7 +34,6 @@ _JOBS, _MANY, _LOGS = 10, 20, 5
     needs_hooks=[ENQUEUE],
     waits="first_leader + ownership_latency + 60*dispatch_scan + batch_latency",
 )
-@verifies("CO-ROLE-01", part=2)
 async def test_c08_connections_break_again_and_again(
     cluster: Cluster, faults: Faults, deeds: Deeds, T: SpecTime
 ) -> None:

@@ -6,6 +6,8 @@
   wrote may have arrived when it led no more, and without fencing in the store nobody can help that.
 - One owner: no job is that of two nodes for longer than it may take to move, as the store tells.
 - Nothing twice: each job that the leader dispatched was dispatched once.
+
+A finding of the watch is about the first row that the scenario verifies.
 """
 
 import asyncio
@@ -124,4 +126,5 @@ async def watching(cluster: Cluster, deeds: Deeds | None = None) -> AsyncIterato
     looking.cancel()
     with suppress(asyncio.CancelledError):
         await looking
-    await watch.judge()
+    with cluster.context.about(cluster.context.spec.claims[0].id):
+        await watch.judge()
