@@ -55,7 +55,13 @@ async def _dispatches(cluster: Cluster, queue: str, killed: Moment) -> None:
     await cluster.entry_in_time(DISPATCH, after, bound="dispatch_gap", since=killed, what=what, queue=queue)
 
 
-@verifies("CO-FAIL-03", isolation="disruptive", nodes=3, waits="first_leader + 3*load_shown + gap_processed + start_up")
+@verifies(
+    "CO-FAIL-03",
+    isolation="disruptive",
+    nodes=3,
+    needs=("control.restart",),
+    waits="first_leader + 3*load_shown + gap_processed + start_up",
+)
 async def test_c02_owner_killed_under_its_events(cluster: Cluster, faults: Faults, T: SpecTime) -> None:
     """Its jobs are handed off in time, and all events of before, then and afterwards are processed."""
     async with watching(cluster):
@@ -74,6 +80,7 @@ async def test_c02_owner_killed_under_its_events(cluster: Cluster, faults: Fault
     "CO-CRASH-09",
     isolation="disruptive",
     nodes=3,
+    needs=("control.restart",),
     waits="first_leader + 3*load_shown + new_leader_handoff + gap_processed + start_up",
 )
 async def test_c03_leader_killed_that_owns_jobs(cluster: Cluster, faults: Faults, T: SpecTime) -> None:
@@ -135,7 +142,7 @@ async def test_c11_all_killed_and_started_again(cluster: Cluster, faults: Faults
     "CO-FAIL-08",
     isolation="disruptive",
     nodes=3,
-    needs=("control.kill", "chaos.latency"),
+    needs=("control.kill", "control.restart", "chaos.latency"),
     waits="first_leader + 3*load_shown + orphans_owned + gap_processed + start_up",
 )
 async def test_c13_taker_killed_right_after_it_read_a_handoff(cluster: Cluster, faults: Faults, T: SpecTime) -> None:

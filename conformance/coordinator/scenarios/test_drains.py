@@ -79,6 +79,7 @@ async def test_c07_drain_beside_a_slow_taker(cluster: Cluster, faults: Faults, T
     part=2,
     isolation="disruptive",
     nodes=3,
+    needs=("chaos.partition",),
     waits="first_leader + 2*load_shown + handoff_hard_timeout + orphans_owned + gap_processed",
 )
 async def test_c10_node_cut_off_and_told_to_stop(cluster: Cluster, faults: Faults) -> None:

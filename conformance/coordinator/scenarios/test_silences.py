@@ -58,6 +58,7 @@ async def _lost_owner(cluster: Cluster, faults: Faults, kind: str, of: str, seco
         among = [await cluster.id_of(node) for node in others]
         await cluster.jobs.have_reader(jobs, "orphans_owned", since=crash.killed, among=among)
         await T.sleep_until(crash.killed, seconds, f"{owner} to be silent for long")
+    await T.sleep(T.tolerance, f"{owner} to find out that it has lost its jobs")
     since = T.now()
     await _logged(cluster, jobs)
     beat = await cluster.beats.next(owner, since=since)
