@@ -91,7 +91,7 @@ async def test_c04_owner_and_leader_frozen(cluster: Cluster, faults: Faults, dee
     async with watching(cluster, deeds):
         with cluster.context.about("CO-CRASH-10"):
             await _lost_owner(cluster, faults, "stop", "", T.scaled(FROZEN_OWNER))
-        async with cluster.jobs.steadily(T.steady_gap):
+        async with cluster.jobs.steadily(T.quick_gap):  # so that there is something to do at the moment of waking
             leader = await cluster.leader()
             with cluster.context.about("CO-LOCK-06"):
                 await _deposed(cluster, faults, "stop", leader, leader, T.scaled(FROZEN_LEADER))
