@@ -106,7 +106,11 @@ async def test_random_storm(cluster: Cluster, faults: Faults, deeds: Deeds, T: S
         await faults.storm(draw, STORM, STRIKES)
         over = T.now()
         work.over.set()
-        await asyncio.gather(working, enqueueing)
+        _, waiting = await asyncio.wait({working, enqueueing}, timeout=cluster.never("batch_latency"))
+        if waiting:
+            raise Inconclusive("writes of our worker had no answer from Redis long after the storm")
+        for each in (working, enqueueing):
+            each.result()
         jobs = work.judged()
         cluster.context.transcript.note(f"{len(jobs)} jobs are judged; of {work.unsure} a write was not confirmed")
         if not jobs:

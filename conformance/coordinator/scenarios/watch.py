@@ -44,11 +44,16 @@ class Watch:
         self._lock = LockHistory()
         self._owners = Owners()
         self._since = cluster.T.now()
+        self._over = False
+
+    def end(self) -> None:
+        """Lets the look that is under way be the last one."""
+        self._over = True
 
     async def go_on(self) -> None:
         """Looks again and again; a Redis that is away is no reason to end."""
         asks, turn = await self._cluster.store.has(JOBS_OF), 0
-        while True:
+        while not self._over:
             with suppress(RedisError, OSError, HookError, Inconclusive):
                 self._lock.samples.append(await self._cluster.lock.sample())
                 if asks and turn % _OWNERS_EVERY == 0:
@@ -123,8 +128,9 @@ async def watching(cluster: Cluster, deeds: Deeds | None = None) -> AsyncIterato
     looking = cluster.beside(watch.go_on())
     yield watch
     await cluster.T.sleep(cluster.T.tolerance, "the last looks of the watch")
-    looking.cancel()
-    with suppress(asyncio.CancelledError):
-        await looking
+    watch.end()
+    await asyncio.wait({looking}, timeout=cluster.never("claim_latency"))  # a Redis without an answer must not hold us
+    if looking.done():
+        looking.result()
     with cluster.context.about(cluster.context.spec.claims[0].id):
         await watch.judge()
