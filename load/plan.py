@@ -25,7 +25,7 @@ _KINDS = ("http", "https")
 # A request without an answer after this many deadlines and seconds has none.
 _PATIENCE, _EXTRA = 1.5, 3.0
 # What a target may take for one answer, by the names that catalogues have for it.
-_DEADLINES = ("attempt_deadline", "peer_call_timeout")
+_DEADLINES = ("attempt_deadline", "peer_call_timeout", "store_fail_answer")
 _MARK = "-----BEGIN"
 
 
