@@ -44,7 +44,6 @@ class Cycling(Starting):
         if word == "running":
             self.recorded("ready", intent, start.session_id, (start.sent, seen.received))
             gevent.sleep(self.draw.uniform(0, self.plan.numbers.get("stay", 0.0)))
-        if not seen.terminal:
             self.stop(intent, start.session_id, number)
 
 

@@ -210,9 +210,13 @@ class Herding(Starting):
         sessions = {each.session_id: each for each in answers if said(each) == "accepted"}
         words = "one session" if len(sessions) == 1 else f"{len(sessions)} sessions"
         self.user.note("round", due, answers[-1], words)
-        for session_id, start in sessions.items():
-            self.tell_verdict(start, self.decided(intent, start, number))
-            self.stop(intent, session_id, number)
+        together([partial(self._seen_off, intent, start, number) for start in sessions.values()])
+
+    def _seen_off(self, intent: Intent, start: Answer, number: int) -> None:
+        """Waits for the verdict on a session and stops it; what nobody decides is not waited for a second time."""
+        seen = self.decided(intent, start, number)
+        if self.tell_verdict(start, seen) == "running":
+            self.stop(intent, start.session_id, number)
 
     def herd(self, intents: Sequence[Intent], due: float) -> list[Answer]:
         return together([partial(self.start, intent, place, due) for place, intent in enumerate(intents)])
