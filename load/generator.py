@@ -114,8 +114,8 @@ class OpenUser(FastHttpUser):
         gevent.sleep(3600)
 
     def _arranged(self) -> "Behaviour":
-        if self.unable:
-            raise Refused(self.unable)
+        if why := self.unable or self.plan.unfit:
+            raise Refused(why)
         behaviour = self.behaviours[self.plan.user](self)
         behaviour.arrange()
         return behaviour

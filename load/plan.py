@@ -59,6 +59,8 @@ class Plan:
     metrics: str
     run: str
     out: str
+    unfit: str = ""
+    """Why this campaign can't be made on this target, in a sentence; "" if it can."""
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -111,7 +113,15 @@ def plan_of(
         metrics=str(target.observe.get("metrics", "")),
         run=uuid.uuid4().hex[:8],
         out=str(out),
+        unfit=_unfit(campaign, target),
     )
+
+
+def _unfit(campaign: Campaign, target: Target) -> str:
+    """Says which setting a campaign gives its nodes by value, where the target is not started with it."""
+    given = campaign.settings_for({}).items()
+    lacking = [f"{name} {value}" for name, value in given if not (target.startable and name in target.settings)]
+    return f"could not arrange it: nodes that are started with {', '.join(lacking)}" if lacking else ""
 
 
 def _nodes(urls: Mapping[str, Mapping[str, str]]) -> tuple[Node, ...]:

@@ -1,6 +1,7 @@
 """Campaigns of intents: their rules over a history, and whom and what else they look at."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,13 @@ def test_a_campaign_may_want_few_nodes_of_one_role_and_settings_by_value_or_by_n
     other = campaigns("lockd")["L1"]
     assert (other.nodes_of("", 3), other.settings_for({"shared_store": "s"})) == (3, {"store": "s"})
     assert other.settings_for({}) == {}
+
+
+def test_a_campaign_about_eight_slots_is_not_made_on_a_target_that_has_its_own(tmp_path: Path) -> None:
+    target = load(builtin_path("intents"))
+    others = replace(target, settings={name: how for name, how in target.settings.items() if name != "tuner_slots"})
+    plans = [
+        plan_of(campaigns("intents")["L3"], each, each.timings(builtin("intents")), URLS, tmp_path / "out")
+        for each in (target, others)
+    ]
+    assert [plan.unfit for plan in plans] == ["", "could not arrange it: nodes that are started with tuner_slots 0-7"]
