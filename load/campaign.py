@@ -86,6 +86,10 @@ class Audit:
     ends: tuple[str, ...]
     by: str
     rests_on: str = ""
+    # Only records whose fields are like these patterns count, where they have such a field.
+    where: Mapping[str, str] = field(default_factory=dict)
+    # Where the ends are, if not in the event logs: the name of a stream of the target's store.
+    stream: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,15 +131,28 @@ class Campaign:
     long: bool = False
     # The most seconds of arrivals at a time scale below 1; 0 for no such limit.
     short: float = 0.0
-    # How many nodes it wants; 0 for all that there are.
-    nodes: int = 0
-    # Settings of the nodes; a value that names an entry of the target's [dialect] is replaced by it.
+    # How many nodes it wants, of every role or by role; 0 for all that there are.
+    nodes: int | Mapping[str, int] = 0
+    # Settings of the nodes; a value that is a name is that of an entry of the target's [dialect].
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def judges(self) -> int:
         """How many things it decides."""
         return len(self.budgets) + len(self.counts) + len(self.recoveries) + len(self.rules) + len(self.audits)
+
+    def nodes_of(self, role: str, there: int) -> int:
+        """Returns how many nodes of a role it wants, of those that there are."""
+        wanted = self.nodes if isinstance(self.nodes, int) else self.nodes.get(role, 0)
+        return min(there, wanted or there)
+
+    def settings_for(self, dialect: Mapping[str, Any]) -> dict[str, str]:
+        """Returns its settings for a target with this dialect; one that the dialect does not name is left out."""
+        given = {
+            name: str(dialect.get(value, "")) if value.isidentifier() else value
+            for name, value in self.settings.items()
+        }
+        return {name: value for name, value in given.items() if value}
 
 
 class Numbers:

@@ -114,8 +114,8 @@ class OpenUser(FastHttpUser):
         gevent.sleep(3600)
 
     def _arranged(self) -> "Behaviour":
-        if self.unable:
-            raise Refused(self.unable)
+        if why := self.unable or self.plan.unfit:
+            raise Refused(why)
         behaviour = self.behaviours[self.plan.user](self)
         behaviour.arrange()
         return behaviour
@@ -132,7 +132,7 @@ class OpenUser(FastHttpUser):
             else:
                 self._flying += 1
                 gevent.spawn(self._one, behaviour, number, due)
-        until = time.monotonic() + 2 * self.plan.patience
+        until = time.monotonic() + self.plan.patience + max(self.plan.patience, self.plan.numbers.get("give_up", 0.0))
         while self._flying and time.monotonic() < until:
             gevent.sleep(_LOOK_EVERY)
 

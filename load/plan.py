@@ -25,7 +25,7 @@ _KINDS = ("http", "https")
 # A request without an answer after this many deadlines and seconds has none.
 _PATIENCE, _EXTRA = 1.5, 3.0
 # What a target may take for one answer, by the names that catalogues have for it.
-_DEADLINES = ("attempt_deadline", "peer_call_timeout")
+_DEADLINES = ("attempt_deadline", "peer_call_timeout", "store_fail_answer")
 _MARK = "-----BEGIN"
 
 
@@ -59,6 +59,8 @@ class Plan:
     metrics: str
     run: str
     out: str
+    unfit: str = ""
+    """Why this campaign can't be made on this target, in a sentence; "" if it can."""
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -111,7 +113,15 @@ def plan_of(
         metrics=str(target.observe.get("metrics", "")),
         run=uuid.uuid4().hex[:8],
         out=str(out),
+        unfit=_unfit(campaign, target),
     )
+
+
+def _unfit(campaign: Campaign, target: Target) -> str:
+    """Says which setting a campaign gives its nodes by value, where the target is not started with it."""
+    given = campaign.settings_for({}).items()
+    lacking = [f"{name} {value}" for name, value in given if not (target.startable and name in target.settings)]
+    return f"could not arrange it: nodes that are started with {', '.join(lacking)}" if lacking else ""
 
 
 def _nodes(urls: Mapping[str, Mapping[str, str]]) -> tuple[Node, ...]:

@@ -80,6 +80,23 @@ def fence(history: History, _numbers: Mapping[str, float]) -> Result:
     return monotonic_tokens(history, grant="apply", where="argument", repeats=True, limit=LIMIT)
 
 
+def one_session_an_intent(history: History, _numbers: Mapping[str, float]) -> Result:
+    """No intent ever has two sessions that live at the same time, whichever node is asked."""
+    by_intent = (each._replace(key=f"{each.key} {each.argument}") for each in history if each.what in ("start", "stop"))
+    return one_holder(History.of(by_intent), acquire="start", release="stop", limit=LIMIT)
+
+
+def one_session_a_channel(history: History, _numbers: Mapping[str, float]) -> Result:
+    """No channel ever has two sessions that run."""
+    return one_holder(history, acquire="run", release="stop", limit=LIMIT)
+
+
+def slots(history: History, numbers: Mapping[str, float]) -> Result:
+    """Never more sessions run than there are tuner slots."""
+    everywhere = (each._replace(key="the tuners") for each in history if each.what in ("run", "stop"))
+    return at_most(History.of(everywhere), int(numbers["slots"]), acquire="run", release="stop", limit=LIMIT)
+
+
 RULES: Mapping[str, Rule] = {
     "capacity": capacity,
     "one session": one_session,
@@ -89,4 +106,7 @@ RULES: Mapping[str, Rule] = {
     "terms grow": terms_grow,
     "one leader a term": one_leader,
     "fence": fence,
+    "one session an intent": one_session_an_intent,
+    "one session a channel": one_session_a_channel,
+    "slots": slots,
 }

@@ -109,7 +109,7 @@ class IntentKeys(Keys):
     async def events(self, after: str = "") -> list[Event]:
         """Returns all entries of the bus, or those after this one."""
         entries: Any = await self.redis.xrange(self.name("bus"), min=f"({after}" if after else "-")
-        return [_event(*entry) for entry in entries]
+        return [event_of(*entry) for entry in entries]
 
     async def publish(self, event: Event) -> None:
         """Appends a copy of an entry to the bus, as a second delivery of it."""
@@ -127,7 +127,7 @@ class IntentKeys(Keys):
             for _, entries in read or ():
                 for id_, fields in entries:
                     last = id_
-                    yield _event(id_, fields)
+                    yield event_of(id_, fields)
 
     async def snapshot_of(self, *kinds: str) -> dict[str, Any]:
         """Returns all keys of these kinds with their values; the names are those of `templates`."""
@@ -145,7 +145,8 @@ class IntentKeys(Keys):
         return found
 
 
-def _event(id_: str, fields: Mapping[str, str]) -> Event:
+def event_of(id_: str, fields: Mapping[str, str]) -> Event:
+    """Returns an entry of the bus as an event, whether its data can be read or not."""
     try:
         data = json.loads(fields.get("data", "{}"))
     except ValueError:

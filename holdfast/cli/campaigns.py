@@ -25,6 +25,7 @@ from holdfast.load.extra import LoadError
 from holdfast.load.fold import Folded
 from holdfast.load.judge import Finding, decide
 from holdfast.load.plan import plan_of
+from holdfast.load.streams import entries_of, unobservable
 from holdfast.load.subjects import resolver
 from holdfast.reports import load as reports
 from holdfast.reports.html import SIGNS
@@ -75,34 +76,38 @@ def run_one(harness: Harness, each: Campaign, target: Target, options: RunOption
     print(f"{each.id} {each.title}: {len(numbers.due)} arrivals in {numbers.arrivals.seconds:g} s", flush=True)
     deployment = harness.lease(_wanted(each, target, options), target, timings)
     urls = {name: dict(node.urls) for name, node in deployment.nodes.items()}
+    roles = {name: node.role for name, node in deployment.nodes.items()}
     out = Path(tempfile.mkdtemp(dir=harness.folder)) / "generator.jsonl"
     plan = plan_of(each, target, timings, urls, out, seed=options.seed, fill=deployment.fill)
     work = Work(each, numbers, plan, Distribution(asked.processes, asked.master, asked.bind_host, asked.port))
-    hands = Hands(harness.spawner(f"load-{each.id}"), deployment.fault_plane, _Progress(numbers), resolver(plan))
+    hands = Hands(harness.spawner(f"load-{each.id}"), deployment.fault_plane, _Progress(numbers), resolver(plan, roles))
     folded, windows = harness.call(conduct(work, hands))
-    judgement = decide(each, numbers, folded, windows, _audits(each, deployment))
+    judgement = decide(each, numbers, folded, windows, _audits(each, harness, deployment))
     told = Told(each, numbers, folded, windows, judgement, time.monotonic() - began)
     _tell(told)
     harness.call(harness.give_back(deployment))
     return told
 
 
-def _audits(each: Campaign, deployment: Deployment) -> list[Finding]:
-    """Looks into the event logs of the nodes, on the loop that writes them."""
-    nodes, observable = deployment.nodes.values(), bool(deployment.target.observe.get("events"))
+def _audits(each: Campaign, harness: Harness, deployment: Deployment) -> list[Finding]:
+    """Looks into the event logs of the nodes, and into streams of their store where an audit names one."""
+    nodes = deployment.nodes.values()
 
-    def records(event: str) -> list[dict[str, Any]]:
+    def logged(event: str) -> list[dict[str, Any]]:
         return [record for node in nodes for record in node.events(event=event)]
 
-    return [audited(audit, records, observable=observable) for audit in each.audits]
+    found = []
+    for audit in each.audits:
+        entries = harness.call(entries_of(audit, deployment))
+        found.append(audited(audit, logged, entries, missing=unobservable(audit, deployment)))
+    return found
 
 
 def _wanted(each: Campaign, target: Target, options: RunOptions) -> Wanted:
     """Every node that the descriptor lists, and links where a fault of the campaign needs them."""
     needs = frozenset(fault.needs for fault in each.faults if fault.needs)
-    nodes = {role: min(target.count(role), each.nodes or target.count(role)) for role in target.roles}
-    given = {name: str(target.dialect.get(value, "")) for name, value in each.settings.items()}
-    settings = {name: value for name, value in given.items() if value}
+    nodes = {role: each.nodes_of(role, target.count(role)) for role in target.roles}
+    settings = each.settings_for(target.dialect)
     return Wanted("disruptive", needs, settings, nodes=nodes, variant=options.violate or "")
 
 

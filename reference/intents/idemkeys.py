@@ -1,6 +1,5 @@
 """The idempotency key (3.3): HMAC-SHA256 over the parts of an intent, and the secrets that it is made with."""
 
-import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
@@ -48,7 +47,7 @@ class IdemKeys:
         return "|".join([LABEL, intent.type, self.target(intent), intent.profile, self.bucket(intent)])
 
     def mac(self, secret: bytes, text: str) -> str:
-        return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(secret, text.encode(), "sha256").hex()
 
     def current(self, intent: Intent) -> str:
         """Returns the key under which a new session is stored."""

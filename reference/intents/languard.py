@@ -4,6 +4,7 @@
 proxies; the first other address is the client. Nothing left of that, or of an entry that is no address, is believed.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -18,6 +19,9 @@ Headers = CIMultiDict[str] | CIMultiDictProxy[str]
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](?::\d{1,5})?|(?P<four>\d+\.\d+\.\d+\.\d+):\d{1,5}")
 
 
+@functools.lru_cache(
+    maxsize=4096
+)  # most requests come from few addresses, and reading one takes longer than finding it
 def address_of(text: str) -> Address | None:
     """Returns the address that a text names, with or without a port; None if it names none."""
     text = text.strip()

@@ -1,5 +1,6 @@
 """Prometheus metrics with the names of the public implementation, on a listener of their own."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,15 +33,20 @@ class Metrics:
     def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
 
+    @functools.cache  # noqa: B019 - one of these lives as long as its process, and has a handful of children
+    def _child(self, counter: Counter, *labels: str) -> Counter:
+        """Returns the counter with these labels; the library looks one up under a lock each time."""
+        return counter.labels(*labels)
+
     def intent(self, type_: str, outcome: str) -> None:
-        self.intents.labels(type_, self.phase, outcome).inc()
+        self._child(self.intents, type_, self.phase, outcome).inc()
 
     def accepted(self, type_: str, *, made: bool) -> None:
         self.intent(type_, "accepted" if made else "replay")
         if made:
-            self.published.labels("session", "ok").inc()
+            self._child(self.published, "session", "ok").inc()
         else:
-            self.replays.labels(type_).inc()
+            self._child(self.replays, type_).inc()
 
     def rejected(self, reason: str, profile: str) -> None:
         self.rejections.labels(reason, profile).inc()

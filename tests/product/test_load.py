@@ -69,7 +69,11 @@ def test_a_target_that_fails_at_every_attempt_gets_a_whole_report(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("key", "said"),
-    [("admission", "auth_secret, to make as many users"), ("lockd", "a PEM file with the CA certificate and its key")],
+    [
+        ("admission", "auth_secret, to make as many users"),
+        ("lockd", "a PEM file with the CA certificate and its key"),
+        ("intents", "[credentials] write and read"),
+    ],
 )
 def test_a_descriptor_without_credentials_is_told_in_one_sentence(tmp_path: Path, key: str, said: str) -> None:
     with listening(fails_at_every_attempt) as url:
