@@ -62,9 +62,11 @@ def logged(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branch
         session = state.session(id_)
         if session is None:
             continue
-        wanted = ("service", "tuner") if session.key.live else ()
+        # An event that came again may have refreshed the channel's lease; nobody takes a second slot.
+        kinds, wanted = set(lines.leases), {"service", "tuner"} if session.key.live else set()
+        held = kinds == wanted and lines.leases.count("tuner") <= 1
         row = "IN-RUN-02" if session.key.live else "IN-TUNER-04"
-        rules.append(rule(f"{' and '.join(wanted) or 'no'} lease before the pipeline", lines.leases == wanted, row))
+        rules.append(rule(f"{' and '.join(sorted(wanted)) or 'no'} lease before the pipeline", held, row))
         rules.append(rule(FORWARD, forward(lines.states), "IN-RUN-01"))
     yield Branch(tuple(rules), state)
 
