@@ -187,6 +187,7 @@ def _sight(intents: Intents, upsets: tuple[str, ...]) -> Sight:
     return Sight(
         nodes=min(2, len(intents.apis)),
         store=Capability.REDIS in shown,
+        log=Capability.EVENTS in shown and Capability.REDIS in shown,
         pipelines=Capability.FAULT_HOOK in shown,
         recordings=intents.adapter.name == "default",
         proxied=bool(intents.context.target.dialect.get("trusted_proxy")),

@@ -15,6 +15,7 @@ from holdfast.conformance.intents.walks.clients import CLIENTS
 from holdfast.conformance.intents.walks.malformed import MALFORMED, OF_RECORDINGS
 from holdfast.conformance.intents.walks.spans import MAIN_OFFSETS, OFFSETS, Spans
 from holdfast.conformance.intents.walks.state import (
+    BOTH,
     BRIEF,
     CHANNELS,
     DOWN,
@@ -82,6 +83,8 @@ class Sight:
     # Redis with its leases, records and bus; pipelines that can be steered and counted.
     store: bool = False
     pipelines: bool = False
+    # Logs of the workers.
+    log: bool = False
     # Whether recordings are played by intents, and whether X-Forwarded-For from here counts.
     recordings: bool = True
     proxied: bool = False
@@ -203,7 +206,9 @@ def all_openings(sight: Sight) -> list[list[Command]]:
     if sight.store:
         found.append([Command.of(SEIZE, target="c1", lease="service"), two])
     if STAND in sight.upsets:
-        found.append([one, Command.of(STAND, worker=FIRST), two])
+        stands = Command.of(STAND, worker=FIRST)
+        handed = [stands, one, Command.of(KILL, worker=FIRST), Command.of(BEGIN, worker=FIRST)]
+        found += [[one, stands, two], handed]
     if KILL in sight.upsets:
         lapse, past = _waits()
         found += [[one, Command.of(KILL, worker=FIRST), two], [one, Command.of(KILL, worker=FIRST), lapse]]
@@ -266,7 +271,7 @@ def _may_start(state: State, command: Command, spans: Spans) -> bool:
 def _may_take(state: State, command: Command) -> bool:
     """Leases are taken from who would notice, or where nobody holds them: half of what a dead session holds is open."""
     if command.get("lease") == "slot":
-        held = sum(each.holds == "both" for each in state.living)
+        held = sum(each.holds == BOTH and each.keeps for each in state.sessions)
         return held + state.slots < SLOTS and not any(each.begun and not state.attended(each) for each in state.living)
     channel = command.get("target")
     holder = state.holder(channel)
@@ -274,9 +279,9 @@ def _may_take(state: State, command: Command) -> bool:
         return False
     if holder is None:
         return command.name == SEIZE and command.get("lease") == "service"
-    if not holder.begun:
+    if holder.mode == NEW:
         return command.name == SEIZE and command.get("lease") == "service"
-    return state.attended(holder) and holder.holds == "both"
+    return holder.begun and state.attended(holder) and holder.holds == BOTH
 
 
 def _may_upset(state: State, command: Command) -> bool:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from holdfast.check.walk.vocabulary import Branch, Command, Rule, Seen
 from holdfast.conformance.intents import wire
+from holdfast.conformance.intents.course import FORWARD, forward
 from holdfast.conformance.intents.walks import rows
 from holdfast.conformance.intents.walks.rules import shows
-from holdfast.conformance.intents.walks.sights import Stored
+from holdfast.conformance.intents.walks.sights import Logged, Stored
 from holdfast.conformance.intents.walks.spans import Spans
 from holdfast.conformance.intents.walks.state import (
     BOTH,
@@ -53,6 +54,23 @@ def runs(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches
     yield Branch(tuple(rules), state)
 
 
+def logged(state: State, _command: Command, seen: Seen, _spans: Spans) -> Branches:
+    """A pipeline starts once both leases are there, and the states of its session only come nearer to READY."""
+    told: Mapping[str, Logged] = seen.what
+    rules: list[Rule] = []
+    for id_, lines in told.items():
+        session = state.session(id_)
+        if session is None:
+            continue
+        # An event that came again may have refreshed the channel's lease; nobody takes a second slot.
+        kinds, wanted = set(lines.leases), {"service", "tuner"} if session.key.live else set()
+        held = kinds == wanted and lines.leases.count("tuner") <= 1
+        row = "IN-RUN-02" if session.key.live else "IN-TUNER-04"
+        rules.append(rule(f"{' and '.join(sorted(wanted)) or 'no'} lease before the pipeline", held, row))
+        rules.append(rule(FORWARD, forward(lines.states), "IN-RUN-01"))
+    yield Branch(tuple(rules), state)
+
+
 def stored(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
     sight: Stored = seen.what
     at, after = span_of(seen), command.get("after")
@@ -85,7 +103,7 @@ def _lapsing(session: Session, at: Span, spans: Spans) -> bool:
 def _tuners(state: State, sight: Stored, after: str, at: Span, spans: Spans) -> Iterator[Rule]:
     """One slot for each that holds one, and no other (3.2 step 2)."""
     owners = [lease.owner for lease in sight.tuners if lease.owner]
-    holders = [each for each in state.living if each.holds == BOTH]
+    holders = [each for each in state.sessions if each.holds == BOTH and each.keeps]
     for holder in holders:
         why = rows.of_slot(state, holder, after)
         held = owners.count(holder.id) == 1 or (holder.id not in owners and _lapsing(holder, at, spans))
@@ -105,6 +123,10 @@ def _lives(state: State, sight: Stored, at: Span, spans: Spans) -> Iterator[Rule
         left = lease.left if lease.left is not None else math.inf
         held = left <= spans.lease_ttl + spans.slack
         yield rule(f"a lease for {spans.lease_ttl:g} s at most", held, "IN-DEDUP-04")
+        if session.picked is not None:
+            row = "IN-PHASE-03" if state.phase == 1 else "IN-DEDUP-04"
+            fresh = at.hi + left - spans.lease_ttl >= session.picked.lo - spans.slack
+            yield in_time("a lease as long as it was when a worker took it", fresh, row)
         if session.unkept is not None:
             row = "IN-PHASE-04" if session.mode == NEW else "IN-KILL-02"
             since = at.lo + left - spans.lease_ttl
@@ -154,7 +176,7 @@ def _narrowed(state: State, sight: Stored, at: Span, spans: Spans) -> State:
 
     A machine that is busy may have kept the last renewal from coming in time, so what they say counts.
     """
-    for session in (each for each in state.living if each.holds and each.unkept):
+    for session in (each for each in state.sessions if each.holds and each.unkept):
         lease = sight.channels.get(session.key.target)
         if lease is None or lease.left is None or lease.owner != session.id or session.unkept is None:
             continue

@@ -19,7 +19,14 @@ def _shape(state: State) -> Hashable:
 
 def _timeless(session: Session) -> Session:
     unkept, lapsed = session.unkept and BEFORE, session.lapsed and BEFORE
-    return replace(session, since=BEFORE, unkept=unkept, lapsed=lapsed, due=session.due and BEFORE)
+    return replace(
+        session,
+        since=BEFORE,
+        unkept=unkept,
+        lapsed=lapsed,
+        due=session.due and BEFORE,
+        picked=session.picked and BEFORE,
+    )
 
 
 def _widest(one: State, other: State) -> State:
@@ -33,6 +40,7 @@ def _wider(one: Session, other: Session) -> Session:
         unkept=_either(one.unkept, other.unkept),
         lapsed=_either(one.lapsed, other.lapsed),
         due=_either(one.due, other.due),
+        picked=_either(one.picked, other.picked),
     )
 
 

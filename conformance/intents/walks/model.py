@@ -47,6 +47,7 @@ CALLS: Calls = {
     "polls": looks.polls,
     "stored": looks.stored,
     "runs": looks.runs,
+    "logged": looks.logged,
 }
 # After these anything may have run.
 _ABOUT_ALL = frozenset({WAIT, "kill", "term", "stand", "resume", "begin", "redeliver"})
@@ -88,6 +89,8 @@ class IntentsModel:
         if self.sight.pipelines:
             about = {"" if each.name in _ABOUT_ALL else each.get("target") for each in step}
             yield from (Command.of("runs", target=target) for target in sorted(about))
+        if self.sight.log:
+            yield Command.of("logged")
 
     def situation(self, state: State, command: Command) -> str:
         return situation(state, command, self.spans)

@@ -145,6 +145,9 @@ def _resumed(session: Session, state: State, at: Span, spans: Spans) -> list[Ses
     """Returns what may become of a session when its worker goes on."""
     end = Span(at.lo, at.hi + spans.linger)
     stopped = [session.ended(STOPPED, end)] if session.stopping else []
+    if session.lapsed is not None and not session.key.live:
+        # A recording has no lease that could have run out: whether it goes on is open.
+        return [*stopped, session.ended(GONE, end), replace(session, unkept=None, lapsed=None)]
     if session.lapsed is not None:
         return [*stopped, replace(session.ended(EXPIRED, end), holds=NOTHING)]
     if session.stopping:
@@ -192,7 +195,7 @@ def begin(state: State, command: Command, seen: Seen, spans: Spans) -> Branches:
         yield from _handled(after, command, (), met, at, spans)
         return
     after = replace(after, foreign=frozenset(), slots=0)
-    for session in (each for each in after.sessions if each.live):
+    for session in (each for each in after.sessions if each.keeps):
         after = after.having(replace(session, holds=NOTHING, unkept=None, lapsed=session.lapsed or at))
     for ended in _ended_by(dead, name):
         changed = after

@@ -43,6 +43,7 @@ def describe(command: Command) -> str:
         "polls": lambda: "poll the sessions",
         "stored": lambda: "look into Redis",
         "runs": lambda: "count the pipelines",
+        "logged": lambda: "look into the logs of the workers",
     }
     return said[command.name]()
 

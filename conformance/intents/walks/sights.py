@@ -49,6 +49,17 @@ class Lease:
 
 
 @dataclass(frozen=True)
+class Logged:
+    """What the log of its worker tells of a session whose pipeline was started.
+
+    `leases` are the leases that were acquired, or refreshed, before that, by kind; `states` those that it came to.
+    """
+
+    leases: tuple[str, ...]
+    states: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Entry:
     """An entry of the bus, and whether it names what it has to name."""
 

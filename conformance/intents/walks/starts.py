@@ -170,7 +170,7 @@ def _running(state: State, session: Session, at: Span, spans: Spans) -> State:
     pace = state.pace(session.key.target)
     worker = state.up[0] if len(state.up) == 1 else ""
     holds = BOTH if session.key.live else NOTHING
-    held = replace(session, holds=holds, unkept=None, lapsed=None, worker=worker, since=at)
+    held = replace(session, holds=holds, unkept=None, lapsed=None, worker=worker, since=at, picked=at)
     if pace in (SLOW, LONG):
         held = replace(held, mode=STARTING, due=up_by(pace, at, spans))
     elif pace in (FAILS, BRIEF):

@@ -67,6 +67,8 @@ class Session:
     unkept: Span | None = None
     lapsed: Span | None = None
     due: Span | None = None
+    # When a worker has taken its leases, or taken them over from the API.
+    picked: Span | None = None
     worker: str = ""
     dead: bool = False
     stopping: bool = False
@@ -86,15 +88,15 @@ class Session:
         return self.mode in (STARTING, READY)
 
     @property
-    def leased(self) -> bool:
-        """Whether something of it runs out by itself; a recording has no lease, but a time until which it counts."""
-        return self.live and self.unkept is not None
+    def keeps(self) -> bool:
+        """Whether it surely holds what it holds: it lives, or its worker is dead and nobody releases anything."""
+        return self.live or self.unkept is not None
 
     def held(self, at: Span) -> bool | None:
         """Whether what it holds is held at this time; None: it has just ended, and it may be."""
         if self.holds == NOTHING:
             return False
-        return True if self.live else None if at.lo < self.since.hi else False
+        return True if self.keeps else None if at.lo < self.since.hi else False
 
     def ended(self, why: str, at: Span) -> "Session":
         """Returns it after its end; what it held may be held until the end of the interval."""
@@ -165,7 +167,7 @@ class State:
 
     def holder(self, channel: str) -> Session | None:
         """Returns the session that holds this channel."""
-        return next((each for each in self.of_target(channel) if each.holds), None)
+        return next((each for each in self.sessions if each.key.target == channel and each.holds and each.keeps), None)
 
     def pace(self, target: str) -> str:
         return dict(self.paces).get(target, USUAL)
@@ -201,7 +203,7 @@ class State:
             for each in self.sessions
         )
         last = {each.key: each.id for each in (*self.sessions, session)}
-        gone = [each.id for each in self.sessions if not each.live and last[each.key] != each.id][:-KEPT]
+        gone = [each.id for each in self.sessions if not each.keeps and last[each.key] != each.id][:-KEPT]
         return replace(self, sessions=(*(each for each in unbound if each.id not in gone), session))
 
     def asked_for(self, target: str) -> "State":

@@ -4,6 +4,7 @@ Names and numbers are the catalogue's. One timer is the model's own: after it a 
 lives that nobody renews, so that what is said about it then is about renewal.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,9 +15,11 @@ from holdfast.conformance.shared.walks import Span
 
 
 def timers(state: State, spans: Spans) -> Iterator[Timer[State]]:
-    for session in state.living:
+    for session in (each for each in state.sessions if each.keeps):
         if session.unkept is not None:
             yield _lapse(state, session, session.unkept, spans)
+            if session.dead and session.live and state.working:
+                yield _given_up(state, session, session.unkept)
         elif session.dead and session.due is not None and state.working:
             yield _sweep(state, session, session.due)
             yield from _past(state, session, spans)
@@ -34,7 +37,7 @@ def _lapse(state: State, session: Session, unkept: Span, spans: Spans) -> Timer[
     """What nobody renews ends one life time after it was renewed last."""
 
     def lapses(lo: float, hi: float) -> list[State]:
-        due = Span(lo, hi + spans.give_up) if session.dead and state.working else None
+        due = Span(lo, hi + spans.give_up) if session.dead and session.live and state.working else None
         return [state.having(replace(session, holds=NOTHING, unkept=None, lapsed=Span(lo, hi), due=due))]
 
     return Timer(
@@ -46,6 +49,15 @@ def _lapse(state: State, session: Session, unkept: Span, spans: Spans) -> Timer[
         ("IN-PHASE-04",) if session.mode == NEW else ("IN-KILL-02",) if session.dead else ("IN-DEDUP-04",),
         (("target", session.key.target),),
     )
+
+
+def _given_up(state: State, session: Session, unkept: Span) -> Timer[State]:
+    """Whoever knows that its worker is dead may end the session before; its leases are there until they run out."""
+
+    def ends(lo: float, hi: float) -> list[State]:
+        return [state.having(replace(session.ended(GONE, Span(lo, hi)), unkept=unkept))]
+
+    return Timer(f"an early end of {_named(session)}", "early end", unkept.hi, math.inf, ends, waited_for=False)
 
 
 def _sweep(state: State, session: Session, due: Span) -> Timer[State]:

@@ -4,14 +4,15 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from holdfast.check.finding import Finding
 from holdfast.check.walk.vocabulary import Command, Seen
 from holdfast.conformance.intents import wire
 from holdfast.conformance.intents.keys import Event
 from holdfast.conformance.intents.walks.looks import FOREIGN
-from holdfast.conformance.intents.walks.sights import Entry, Lease, Stored
+from holdfast.conformance.intents.walks.sights import Entry, Lease, Logged, Stored
 from holdfast.conformance.intents.walks.spans import Spans
 from holdfast.conformance.intents.walks.stage import Stage
 from holdfast.conformance.intents.walks.state import (
@@ -48,6 +49,8 @@ class Watcher:
         self._runners: dict[str, frozenset[str]] = {}
         self._copies: Counter[str] = Counter()
         self._turn = 0
+        # Sessions of which the logs were read.
+        self._read: set[str] = set()
 
     # --- what is known
 
@@ -139,7 +142,8 @@ class Watcher:
             await self._at_most(self._holds_nothing, T.lease_left - T.lease_slack, "leases to be released")
 
     async def _holds_nothing(self) -> bool:
-        return not {*(await self._intents.store.leases()).values()} & self._over.keys()
+        held = {*(await self._intents.store.leases()).values()}
+        return not any(id_ in held and not self._orphaned(id_) for id_ in self._over)
 
     # --- looks
 
@@ -161,6 +165,26 @@ class Watcher:
         counts = {target: await self._intents.runs(self._names[target]) for target in targets}
         text = ", ".join(f"{target} {count}" for target, count in counts.items())
         return Seen(sent, time.monotonic(), counts, text or "none")
+
+    async def _logged(self, _command: Command) -> Seen:
+        """Reads what the logs tell of sessions whose pipelines were started since the last look."""
+        now, told = time.monotonic(), dict[str, Logged]()
+        nodes = self._intents.deployment.nodes
+        for id_ in [each for each in self._living if self._runners.get(each) and each not in self._read]:
+            for worker in self._intents.workers:
+                lines = nodes[worker].events(sessionId=id_)
+                if any(line.get("event") == "pipeline.start" for line in lines):
+                    self._read.add(id_)
+                    told[id_] = self._lines_of(lines)
+        text = ", ".join(f"{self._word(id_)}: {' '.join((*each.leases, *each.states))}" for id_, each in told.items())
+        return Seen(now, now, told, text or "nothing new")
+
+    def _lines_of(self, lines: Sequence[Mapping[str, Any]]) -> Logged:
+        started = next(place for place, line in enumerate(lines) if line.get("event") == "pipeline.start")
+        taken = [line for line in lines[:started] if line.get("event") in ("lease.acquired", "lease.refreshed")]
+        kinds = ["tuner" if self._is_tuner(str(line.get("key"))) else "service" for line in taken]
+        states = [str(line.get("to", "")).upper() for line in lines if line.get("event") == "session.state"]
+        return Logged(tuple(sorted(kinds)), tuple(states))
 
     async def _stored(self, _command: Command) -> Seen:
         store, sent = self._intents.store, time.monotonic()

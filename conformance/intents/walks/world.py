@@ -87,6 +87,7 @@ class IntentsWorld(Watcher):
             "polls": self._polls,
             "stored": self._stored,
             "runs": self._runs,
+            "logged": self._logged,
         }
         if command.name in (START, "stop") and command.get("node"):
             self._nodes[command.get("target")] = command.get("node")

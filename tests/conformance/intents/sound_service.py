@@ -104,6 +104,9 @@ class Service:
                 self._attend(record)
         if self.now >= self.swept + RENEW and self.habit != "orphans stay":
             self.swept = self.now
+            for record in begun if self.habit == "gives up at once" else []:
+                if self.workers[record.worker] == DOWN:
+                    self._end(record, "FAILED", "R_LEASE_EXPIRED", kept=True)
             for record in begun:
                 if self.workers[record.worker] == DOWN and record.until < self.now:
                     self._end(record, "FAILED", "R_LEASE_EXPIRED")
@@ -274,6 +277,7 @@ WAYS_TO_BE_SOUND = (
     "ends what nobody runs",
     "ended sessions are 200",
     "a stopped session still counts",
+    "gives up at once",
     "refuses what it need not know",
 )
 WAYS_TO_BE_WRONG = (
