@@ -71,8 +71,9 @@ CURRENT, PREVIOUS, UNKNOWN = "current", "previous", "unknown"
 SEIZE, LOSE, YIELD = "seize", "lose", "yield"
 KILL, TERM, STAND, RESUME, BEGIN = "kill", "term", "stand", "resume", "begin"
 API, FLIP, SECRETS = "restart", "flip", ("rotate", "forget", "turn back")
-# Sessions that nobody has picked up: what comes of them is tried in every order.
-MOST_NEW = 3
+# Sessions that nobody has picked up, what comes of which is tried in every order; sessions of which nobody knows which
+# of two workers runs them; and recordings, where workers may go away: nothing tells from outside who runs one.
+MOST_NEW, MOST_DOUBTFUL, MOST_RECORDINGS = 3, 3, 4
 
 
 @dataclass(frozen=True)
@@ -203,12 +204,17 @@ def all_openings(sight: Sight) -> list[list[Command]]:
         found.append([one, Command.of(START, target="r1", profile="p1", at=MAIN_OFFSETS[0], node=last)])
     if sight.pipelines:
         found.append([Command.of("pace", target="c1", how=SLOW), one, two])
+        if sight.recordings:
+            film = Command.of(START, target="r1", profile="p1", at=MAIN_OFFSETS[0], node=last)
+            found.append([Command.of("pace", target="r1", how=LONG), film])
     if sight.store:
         found.append([Command.of(SEIZE, target="c1", lease="service"), two])
     if STAND in sight.upsets:
         stands = Command.of(STAND, worker=FIRST)
         handed = [stands, one, Command.of(KILL, worker=FIRST), Command.of(BEGIN, worker=FIRST)]
         found += [[one, stands, two], handed]
+        if sight.standby:
+            found.append([Command.of(KILL, worker=FIRST), *_instead(), one])
     if KILL in sight.upsets:
         lapse, past = _waits()
         found += [[one, Command.of(KILL, worker=FIRST), two], [one, Command.of(KILL, worker=FIRST), lapse]]
@@ -216,6 +222,11 @@ def all_openings(sight: Sight) -> list[list[Command]]:
             orphan = [one, Command.of(BEGIN, worker=STANDBY), Command.of(KILL, worker=FIRST)]
             found += [orphan, [*orphan, lapse, past]]
     return found
+
+
+def _instead() -> Iterator[Command]:
+    """Yields what lets the standby take over, and stand still."""
+    yield from (Command.of(how, worker=STANDBY) for how in (BEGIN, STAND))
 
 
 def _waits() -> Iterator[Command]:
@@ -287,11 +298,12 @@ def _may_take(state: State, command: Command) -> bool:
 def _may_upset(state: State, command: Command) -> bool:
     name = command.get("worker")
     how, other = state.worker(name), state.worker(STANDBY if name == FIRST else FIRST)
+    told = len([each for each in state.living if each.begun and not each.worker]) <= MOST_DOUBTFUL
     match command.name:
         case "kill":
-            return how != DOWN
+            return how != DOWN and told
         case "term":
-            return how == UP
+            return how == UP and told
         case "stand":
             # The bus may have handed the next start to a worker that stands still, so no other one works then.
             return how == UP and other == DOWN

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from holdfast.check.walk.draw import WAIT
 from holdfast.check.walk.vocabulary import Branch, Command, Pair, Seen, Step, Timer
 from holdfast.conformance.intents.walks import calls, goal, looks, operators, sentences
-from holdfast.conformance.intents.walks.commands import Sight, all_commands, all_openings, all_races, ready
+from holdfast.conformance.intents.walks.commands import (
+    MOST_RECORDINGS,
+    Sight,
+    all_commands,
+    all_openings,
+    all_races,
+    key_of,
+    ready,
+)
 from holdfast.conformance.intents.walks.merging import merged
 from holdfast.conformance.intents.walks.situations import kind, situation
 from holdfast.conformance.intents.walks.spans import Spans
@@ -70,6 +78,9 @@ class IntentsModel:
     def ready(self, state: State, command: Command) -> bool:
         if command.name == WAIT:
             return any(timer.name == command.get("for") for timer in self.timers(state))
+        if self.sight.upsets and command.name == "start" and not key_of(command, self.spans).live:
+            recordings = [each for each in state.living if not each.key.live]
+            return len(recordings) < MOST_RECORDINGS and ready(state, command, self.spans)
         return ready(state, command, self.spans)
 
     def commands(self, state: State) -> Iterable[Command]:
